@@ -1,0 +1,38 @@
+"""Every error and warning the library raises on purpose."""
+
+from __future__ import annotations
+
+
+class LcboError(Exception):
+    """Base of all errors of the library."""
+
+
+class ArgumentError(LcboError, ValueError):
+    """An argument is wrong; the message names it, what was expected and what came."""
+
+    def __init__(self, argument: str, expected: str, got: object) -> None:
+        super().__init__(argument, expected, got)
+        self.argument, self.expected, self.got = argument, expected, got
+
+    def __str__(self) -> str:
+        return f"{self.argument}: expected {self.expected}; got {self.got}"
+
+
+class OutcomeError(LcboError, ValueError):
+    """An evaluation returned something that is not the outcomes of the problem."""
+
+
+class TellError(LcboError, ValueError):
+    """A ``tell`` names an unknown candidate or contradicts what was told before."""
+
+
+class TooManyFailuresError(LcboError, RuntimeError):
+    """No evaluation of a run succeeded, so there is nothing to return."""
+
+
+class ModelError(LcboError, RuntimeError):
+    """A Gaussian process could not be built, not even after every rescue."""
+
+
+class NumericalRescueWarning(RuntimeWarning):
+    """A numerical rescue (jitter, refit, fallback) was needed."""

@@ -1,0 +1,111 @@
+"""The contract between an optimizer loop and a method.
+
+A method lives in the unit cube of the free variables and sees output rows: row 0 is the objective
+(always minimised), rows 1..m the constrained outcomes, in the user's scale. It never sees the
+user's function. Proposals are numbered 0, 1, 2, ... in the order they are made; that number is the
+candidate's id everywhere else.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lcbo.types import Array, Term
+
+
+@dataclass(frozen=True)
+class Setup:
+    """All a method knows about the problem.
+
+    Attributes:
+        dim: number of free variables ``d``.
+        n_outputs: number of output rows ``1 + m``.
+        terms: the conditions; an outcome with both bounds has two terms on one row.
+        noise_var: per row, in squared user units; ``0.0`` means deterministic, ``None`` unknown.
+        budget: evaluations in all, or ``None`` when open-ended.
+        n_init: size of the initial design, points of ``starts`` included.
+        starts: ``k x d`` points of the unit cube to evaluate first.
+        seed: root of every random stream.
+    """
+
+    dim: int
+    n_outputs: int
+    terms: tuple[Term, ...]
+    noise_var: tuple[float | None, ...]
+    budget: int | None
+    n_init: int
+    starts: Array
+    seed: int
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """One point a method wants evaluated; ``role`` is ``init``, ``iterate`` or ``explore``."""
+
+    key: int
+    u: Array
+    role: str
+    iteration: int
+
+
+@dataclass(frozen=True)
+class Belief:
+    """What a method's model believes at one point of the unit cube.
+
+    Rows are outputs in the user's scale; gradients are per unit-cube coordinate. ``scale`` is the
+    standard deviation each row was divided by, so that ``gradient / scale[:, None]`` is standardised.
+    """
+
+    u: Array
+    mean: Array
+    std: Array
+    gradient: Array
+    gradient_std: Array
+    scale: Array
+
+
+class Method(ABC):
+    """A sequential design rule with two verbs, ``ask`` and ``tell``."""
+
+    @abstractmethod
+    def include(self, u: Array, y: Array) -> int:
+        """Take a point evaluated elsewhere into the data and return the key it got."""
+
+    @abstractmethod
+    def ask(self, n: int | None = None) -> list[Proposal]:
+        """Return new proposals without blocking.
+
+        ``None`` asks for what the current iteration still lacks, possibly nothing. A number asks for
+        up to that many; beyond the iteration's need these are further exploration points conditioned
+        on everything pending. The caller keeps the budget.
+        """
+
+    @abstractmethod
+    def tell(self, key: int, y: Array | None) -> None:
+        """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
+
+    @abstractmethod
+    def recommend(self) -> Array | None:
+        """Return the point the model believes best, or ``None`` before there is a model."""
+
+    @abstractmethod
+    def belief(self, u: Array) -> Belief | None:
+        """Return the model's belief at a point, or ``None`` where the method has no model."""
+
+    @abstractmethod
+    def info(self) -> Mapping[str, float]:
+        """Return the numbers worth showing now: iteration, step size, penalty, rescues."""
+
+
+@dataclass(frozen=True)
+class MethodSpec:
+    """A registered method: how to build it and the options it takes with their defaults."""
+
+    name: str
+    summary: str
+    build: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
+    supports_equality: bool = True

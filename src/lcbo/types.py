@@ -1,0 +1,61 @@
+"""Records that cross module borders, and the glossary of symbols used in the whole library.
+
+Symbols
+    d           number of free variables (those with ``lb < ub``)
+    n           number of evaluated points
+    m           number of constrained outcomes; outputs are rows, row 0 the objective, rows 1..m these
+    x           point in user units, all variables;  ``X`` is ``n x len(x)``
+    u           point in the unit cube of the free variables;  ``U`` is ``n x d``
+    y           outputs of one evaluation, ``1 + m`` rows, the objective always minimised
+    f, c, h     objective, inequality (``c <= 0``) and equality (``h = 0``) constraints
+    lambda      Lagrange multipliers;  rho, eta  penalty weight and step size of iteration k
+    Z_1, Z_2    repeats at the iterate (b1 of them) and exploration points (b2 of them)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Term:
+    """One penalised condition on one output row: ``sign * (y[row] - threshold) <= 0``, or ``= 0``."""
+
+    row: int
+    sign: float
+    threshold: float
+    equality: bool = False
+    tol: float = 0.0
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A point to evaluate: ``x`` in user units; ``role`` is ``init``, ``iterate`` or ``explore``."""
+
+    id: int
+    x: Array
+    role: str
+    iteration: int
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A candidate whose evaluation has ended.
+
+    ``outcomes`` holds what came, by name, in user units; it lacks names that never came and is empty
+    when the evaluation ``failed`` (then the reason stands there). Evaluations the user brought along
+    have role ``data``.
+    """
+
+    id: int
+    x: Array
+    role: str
+    iteration: int
+    outcomes: Mapping[str, float]
+    failed: str | None = None
