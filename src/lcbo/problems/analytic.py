@@ -1,0 +1,82 @@
+"""Problems given by formulas: objective f, inequalities g <= 0, equalities h = 0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from lcbo.problem import Constraint
+from lcbo.problems.base import Benchmark, BestKnown
+from lcbo.problems.variants import check_positive
+from lcbo.types import Array
+
+_NOISE_LEVEL = 0.01
+_NOISE_POINTS = 256
+
+
+class Analytic(Benchmark):
+    """A benchmark made of formulas; outcomes ``f``, ``g1``, ``g2``, ... and ``h1``, ``h2``, ...
+
+    A subclass writes `f`, and `g` or `h` where it has such constraints, over the columns of ``n x d``
+    points. Noise level 1 means, for each outcome, its interquartile range over 256 uniform points of the
+    box; the default level is 0.01.
+
+    Args:
+        lb: Lower bounds.
+        ub: Upper bounds.
+        best_known: The best known answer, or None.
+        tol: Accepted error of the equalities.
+    """
+
+    def __init__(
+        self,
+        lb: npt.ArrayLike,
+        ub: npt.ArrayLike,
+        *,
+        best_known: BestKnown | None,
+        tol: float = 1e-3,
+    ) -> None:
+        check_positive("tol", tol)
+        bounds = np.column_stack([np.asarray(lb, dtype=np.float64), np.asarray(ub, dtype=np.float64)])
+        spread = bounds[:, 1] - bounds[:, 0]
+        points = bounds[:, 0] + spread * np.random.default_rng(0).random((_NOISE_POINTS, len(bounds)))
+        sample = self.outcomes_at(points)
+        constraints = [
+            Constraint(name, ub=0.0) if name.startswith("g") else Constraint(name, eq=0.0, tol=tol)
+            for name in sample
+            if name != "f"
+        ]
+        super().__init__(
+            bounds,
+            constraints,
+            "f",
+            best_known=best_known,
+            noise_scale={name: _interquartile(values) for name, values in sample.items()},
+            noise_level=_NOISE_LEVEL,
+        )
+
+    def f(self, X: Array) -> Array:
+        """Objective at ``n x d`` points."""
+        raise NotImplementedError
+
+    def g(self, X: Array) -> Sequence[Array]:  # noqa: ARG002 - most problems use it
+        """Inequalities, feasible at 0 and below."""
+        return ()
+
+    def h(self, X: Array) -> Sequence[Array]:  # noqa: ARG002 - most problems use it
+        """Equalities, feasible at 0."""
+        return ()
+
+    def outcomes_at(self, X: Array) -> dict[str, Array]:
+        """Objective, inequalities and equalities of ``n x d`` points by name."""
+        outcomes = {"f": self.f(X)}
+        outcomes |= {f"g{i}": value for i, value in enumerate(self.g(X), start=1)}
+        outcomes |= {f"h{i}": value for i, value in enumerate(self.h(X), start=1)}
+        return outcomes
+
+
+def _interquartile(values: Array) -> float:
+    low, high = np.quantile(values, (0.25, 0.75))
+    return float(high - low)

@@ -1,0 +1,167 @@
+"""What every benchmark adds to a `Problem`: known answers, noise-free truth, batches and noisy views."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lcbo.errors import ArgumentError
+from lcbo.problem import Constraint, Problem
+from lcbo.problems.noise import NoisyView
+from lcbo.types import Array
+
+_SLACK = 1e-9  # of the range: a point mapped from the unit cube may leave its bounds by rounding
+
+
+@dataclass(frozen=True)
+class BestKnown:
+    """The best objective value known, where it is attained and how far it can be trusted.
+
+    Attributes:
+        value: Objective at ``x``, feasible within the constraints' tolerances.
+        x: The point, or None where only the value is published.
+        how: ``"closed form"``, ``"convex program"``, ``"multistart"``, ``"published"`` and so on.
+        reference: Where the value comes from.
+    """
+
+    value: float
+    x: Array | None = field(repr=False)
+    how: str
+    reference: str
+
+
+class Benchmark(Problem):
+    """A problem that carries its own function and what is known about its answer.
+
+    A subclass implements `outcomes_at`. The outcomes may contain more names than the objective and the
+    constraints use (physical quantities beside normalised ones).
+
+    Args:
+        bounds: ``d x 2`` lower and upper bounds.
+        constraints: Constraints on named outcomes.
+        objective: Name of the minimised outcome.
+        best_known: The best known answer, or None.
+        noise_scale: What noise level 1 means for each outcome, in the outcome's own units.
+        noise_level: Default level of `noisy`.
+    """
+
+    def __init__(
+        self,
+        bounds: Array,
+        constraints: Sequence[Constraint],
+        objective: str,
+        *,
+        best_known: BestKnown | None,
+        noise_scale: Mapping[str, float],
+        noise_level: float = 0.1,
+    ) -> None:
+        super().__init__(bounds, tuple(constraints), objective, fun=self.evaluate, deterministic=True)
+        self.best_known = best_known
+        self.noise_scale = dict(noise_scale)
+        self.noise_level = noise_level
+
+    @abstractmethod
+    def outcomes_at(self, X: Array) -> dict[str, Array]:
+        """Every outcome of ``n x d`` valid points as arrays of length ``n``; no checks."""
+
+    def evaluate(self, x: npt.ArrayLike) -> dict[str, float]:
+        """Noise-free outcomes of one point, by name.
+
+        Raises:
+            ArgumentError: If ``x`` has the wrong length, is not finite or lies outside the bounds.
+        """
+        outcomes = self.outcomes_at(self._checked_point(x)[None, :])
+        return {name: float(values[0]) for name, values in outcomes.items()}
+
+    def evaluate_batch(self, X: npt.ArrayLike) -> dict[str, Array]:
+        """Noise-free outcomes of ``n x d`` points: arrays of length ``n``, checked as in `evaluate`."""
+        points = _numbers("X", X)
+        if points.ndim != 2 or points.shape[1] != self.dim:
+            raise ArgumentError("X", f"an n x {self.dim} array", f"shape {points.shape}")
+        return self.outcomes_at(self._checked("X", points))
+
+    def noisy(self, rng: int = 0, sd: float | Mapping[str, float] | None = None) -> NoisyView:
+        """The same problem observed with Gaussian noise from a stream of its own.
+
+        Args:
+            rng: Seed of the noise stream.
+            sd: A level multiplied with `noise_scale` (None: `noise_level`), or standard deviations by
+                outcome name in the outcomes' own units.
+        """
+        return NoisyView(self, rng, self.noise_sd(sd))
+
+    def noise_sd(self, sd: float | Mapping[str, float] | None = None) -> dict[str, float]:
+        """Standard deviation each outcome gets in `noisy`, by name."""
+        if isinstance(sd, Mapping):
+            unknown = sorted(set(sd) - set(self.outcomes))
+            if unknown:
+                raise ArgumentError("sd", f"names out of {list(self.outcomes)}", unknown)
+            spread = {name: float(sd.get(name, 0.0)) for name in self.outcomes}
+        else:
+            level = self.noise_level if sd is None else float(sd)
+            spread = {name: level * self.noise_scale[name] for name in self.outcomes}
+        if not all(np.isfinite(value) and value >= 0.0 for value in spread.values()):
+            raise ArgumentError("sd", "finite non-negative standard deviations", spread)
+        return spread
+
+    def violation(self, x: npt.ArrayLike) -> float:
+        """Largest noise-free constraint violation at ``x``, in the outcomes' units; 0 when feasible."""
+        outcomes = self.evaluate(x)
+        return max((_excess(c, outcomes[c.name]) for c in self.constraints), default=0.0)
+
+    def plot(self, x: npt.ArrayLike, path: str | Path | None = None) -> Any:
+        """Draw the design; only problems with a physical shape can.
+
+        Args:
+            x: The design.
+            path: File to write (``.png`` or ``.svg``), or None.
+
+        Returns:
+            The matplotlib ``Figure``.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has nothing to draw")
+
+    def _checked_point(self, x: npt.ArrayLike) -> Array:
+        point = _numbers("x", x)
+        if point.shape != (self.dim,):
+            raise ArgumentError("x", f"{self.dim} numbers", f"an array of shape {point.shape}")
+        checked: Array = self._checked("x", point[None, :])[0]
+        return checked
+
+    def _checked(self, argument: str, points: Array) -> Array:
+        finite = np.isfinite(points)
+        if not finite.all():
+            row, column = np.argwhere(~finite)[0]
+            raise ArgumentError(argument, "finite numbers", f"{points[row, column]} at index {column}")
+        slack = _SLACK * (self.ub - self.lb)
+        outside = (points < self.lb - slack) | (points > self.ub + slack)
+        if outside.any():
+            row, column = np.argwhere(outside)[0]
+            within = f"values within the bounds, [{self.lb[column]}, {self.ub[column]}] at index {column}"
+            raise ArgumentError(argument, within, points[row, column])
+        return np.clip(points, self.lb, self.ub)
+
+
+def _numbers(argument: str, values: npt.ArrayLike) -> Array:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(argument, "an array of real numbers", repr(values)) from None
+
+
+def _excess(constraint: Constraint, value: float) -> float:
+    """Amount by which an outcome breaks one constraint; an equality may be off by its tolerance."""
+    parts = [0.0]
+    if constraint.eq is not None:
+        parts.append(abs(value - constraint.eq) - float(constraint.tol or 0.0))
+    if constraint.lb is not None:
+        parts.append(constraint.lb - value)
+    if constraint.ub is not None:
+        parts.append(value - constraint.ub)
+    return max(parts)

@@ -1,0 +1,56 @@
+"""A benchmark seen through measurement noise, with the truth still at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+from lcbo.problem import Problem
+from lcbo.random import generator
+
+if TYPE_CHECKING:
+    from lcbo.problems.base import Benchmark
+
+
+class NoisyView(Problem):
+    """A benchmark whose `evaluate` adds independent Gaussian noise to objective and constraints.
+
+    Evaluation number i (`count`, from 0) draws its noise from the generator (seed, "noise", i), so a run
+    that is resumed can go on with the same noise by setting `count`. Outcomes that neither the objective
+    nor a constraint uses are left out: they would give the noise away.
+
+    A pickled copy (a process pool, Dask) gets a stream of its own, numbered by how many copies were made
+    before it; workers therefore never repeat each other's noise.
+
+    Args:
+        truth: The benchmark behind the view; ``view.truth.evaluate(x)`` is noise-free.
+        seed: Seed of the noise.
+        sd: Standard deviation of every outcome, by name, in the outcome's own units.
+    """
+
+    def __init__(self, truth: Benchmark, seed: int, sd: Mapping[str, float]) -> None:
+        super().__init__(truth.bounds, truth.constraints, truth.objective, fun=self.evaluate)
+        self.truth = truth
+        self.seed = seed
+        self.sd = dict(sd)
+        self.count = 0
+        self._stream = "noise"
+        self._copies = 0
+
+    def evaluate(self, x: npt.ArrayLike) -> dict[str, float]:
+        """One noisy observation of every outcome of the objective and the constraints."""
+        values = self.truth.evaluate(x)
+        draws = generator(self.seed, self._stream, self.count).standard_normal(len(self.sd))
+        self.count += 1
+        return {
+            name: values[name] + spread * float(draw)
+            for (name, spread), draw in zip(self.sd.items(), draws, strict=True)
+        }
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        self._copies += 1
+        state.update(_stream=f"{self._stream}/{self._copies}", count=0, _copies=0)
+        return state
