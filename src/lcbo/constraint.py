@@ -1,0 +1,152 @@
+"""Conditions on outcomes in natural units: ``lb <= y``, ``y <= ub``, ``y == eq`` within ``tol``."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from numbers import Real
+
+from lcbo.errors import ArgumentError
+from lcbo.types import Term
+
+_FORMS = "a text such as 'stress <= 40000', 'a >= 1', '0 <= y <= 3' or 'h == 0 +/- 1e-3'"
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The outcome to minimise, or to maximise."""
+
+    name: str = "objective"
+    maximize: bool = False
+
+    def __post_init__(self) -> None:
+        check_name("objective", self.name)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A condition on the outcome ``name``: an interval, or a value met within a tolerance.
+
+    Args:
+        name: the outcome, a key of what the function returns.
+        lb: least allowed value, or ``None``.
+        ub: largest allowed value, or ``None``.
+        eq: required value, instead of ``lb`` and ``ub``.
+        tol: largest allowed ``|y - eq|``; required with ``eq``, since a measured value never equals exactly.
+    """
+
+    name: str
+    lb: float | None = None
+    ub: float | None = None
+    eq: float | None = None
+    tol: float | None = None
+
+    def __post_init__(self) -> None:
+        check_name("constraint", self.name)
+        where = f"constraint {self.name!r}"
+        for side, missing in (("lb", -math.inf), ("ub", math.inf), ("eq", None), ("tol", None)):
+            value = getattr(self, side)
+            value = None if value is None or value == missing else _number(f"{where}, {side}", value)
+            object.__setattr__(self, side, value)
+        if self.eq is not None:
+            if self.lb is not None or self.ub is not None:
+                raise ArgumentError(where, "either eq with tol, or lb and ub", "both")
+            if self.tol is None:
+                raise ArgumentError(where, f"a tolerance beside eq={self.eq:g}, such as tol=1e-3", "tol=None")
+            if self.tol <= 0.0:
+                raise ArgumentError(f"{where}, tol", "a number above 0", f"{self.tol:g}")
+            return
+        if self.tol is not None:
+            raise ArgumentError(where, "tol only beside eq", f"tol={self.tol:g} without eq")
+        if self.lb is None and self.ub is None:
+            raise ArgumentError(where, "a finite lb, ub or eq", "none of them")
+        if self.lb is not None and self.ub is not None and self.lb >= self.ub:
+            raise ArgumentError(
+                where, "lb < ub (for a single value use eq and tol)", f"[{self.lb:g}, {self.ub:g}]"
+            )
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The feasible values, both ends included."""
+        if self.eq is not None:
+            tol = self.tol or 0.0
+            return self.eq - tol, self.eq + tol
+        return (-math.inf if self.lb is None else self.lb), (math.inf if self.ub is None else self.ub)
+
+    def violation(self, value: float) -> float:
+        """Return how far a value lies outside the feasible interval, 0 inside, in the outcome's units."""
+        if self.eq is not None:
+            return max(0.0, abs(value - self.eq) - (self.tol or 0.0))
+        low, high = self.interval
+        return max(0.0, low - value, value - high)
+
+    def holds(self, value: float) -> bool:
+        """Return whether a value is feasible; NaN is not."""
+        return self.violation(value) == 0.0 and not math.isnan(value)
+
+    def terms(self, row: int) -> tuple[Term, ...]:
+        """Return the one-sided (or equality) conditions on output row ``row``."""
+        if self.eq is not None:
+            return (Term(row, 1.0, self.eq, equality=True, tol=self.tol or 0.0),)
+        upper = () if self.ub is None else (Term(row, 1.0, self.ub),)
+        lower = () if self.lb is None else (Term(row, -1.0, self.lb),)
+        return upper + lower
+
+    def __str__(self) -> str:
+        if self.eq is not None:
+            return f"{self.name} == {self.eq:g} +/- {self.tol:g}"
+        low = "" if self.lb is None else f"{self.lb:g} <= "
+        high = "" if self.ub is None else f" <= {self.ub:g}"
+        return low + self.name + high
+
+    @classmethod
+    def parse(cls, text: str) -> Constraint:
+        """Read a constraint from text; chains such as ``0 <= y <= 3`` give both bounds."""
+        tokens = [part.strip() for part in re.split(r"(<=|>=|==|=<|=>|[<>=])", text)]
+        parts, operators = tokens[::2], tokens[1::2]
+        names = [part for part in parts if _parsed(part) is None]
+        if len(parts) == 2 and operators == ["=="] and _parsed(parts[0]) is None:
+            return cls._parse_equality(parts[0], parts[1], text)
+        if len(parts) not in (2, 3) or len(names) != 1 or len({*operators} & {"<=", ">="}) != 1:
+            raise ArgumentError("constraints", _FORMS, repr(text))
+        if len({*operators}) != 1 or (len(parts) == 3 and parts[1] != names[0]):
+            raise ArgumentError("constraints", _FORMS, repr(text))
+        if operators[0] == ">=":
+            parts = parts[::-1]
+        name = parts.index(names[0])
+        return cls(
+            names[0],
+            lb=_parsed(parts[0]) if name > 0 else None,
+            ub=_parsed(parts[-1]) if name < len(parts) - 1 else None,
+        )
+
+    @classmethod
+    def _parse_equality(cls, name: str, value: str, text: str) -> Constraint:
+        target, *tolerance = re.split(r"\+/-|\+-|±", value)
+        eq = _parsed(target)
+        tol = _parsed(tolerance[0]) if len(tolerance) == 1 else None
+        if eq is None or tol is None:
+            expected = f"a tolerance: '{name} == 0 +/- 1e-3' or Constraint({name!r}, eq=0, tol=1e-3)"
+            raise ArgumentError("constraints", expected, repr(text))
+        return cls(name, eq=eq, tol=tol)
+
+
+def check_name(argument: str, name: object) -> None:
+    """Raise unless ``name`` can be the name of an outcome."""
+    if not isinstance(name, str) or not name.strip():
+        raise ArgumentError(f"{argument} name", "a non-empty text", repr(name))
+
+
+def _number(argument: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(float(value)):
+        raise ArgumentError(argument, "a finite number", repr(value))
+    return float(value)
+
+
+def _parsed(text: str) -> float | None:
+    """Return the number a text states, ``None`` where it is a name."""
+    try:
+        return float(text)
+    except ValueError:
+        return None

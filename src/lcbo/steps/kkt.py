@@ -1,0 +1,123 @@
+"""How stationary and how feasible a point is: multipliers and KKT residuals.
+
+With standardised gradients g_f, J (rows sign_j * grad y_j) and condition values v_j = sign_j (y_j - t_j) at a
+point u of the cube, the Lagrangian's gradient is g = g_f + J^T lambda and
+
+    r_s = sum_i g_i^2 in the interior, min(0, g_i)^2 at the lower bound, max(0, g_i)^2 at the upper
+    r_f = sum_j max(0, v_j)^2 over inequalities + sum_j v_j^2 over equalities
+
+lambda minimises r_s, with lambda_j >= 0 on active inequalities, 0 on inactive ones, free on equalities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
+from scipy.stats import norm
+
+from lcbo.types import Array, Term
+
+_AT_BOUND = 1e-6  # unit-cube distance below which a bound counts as reached
+_ACTIVE = 1e-3  # slack, in standard deviations of the outcome, below which a constraint counts as active
+
+
+@dataclass(frozen=True)
+class Kkt:
+    """Multipliers and residuals, all in standardised unit-cube units.
+
+    Attributes:
+        multipliers: ``lambda``, one per term.
+        r_s: stationarity residual at the posterior mean.
+        r_f: feasibility residual at the posterior mean.
+        spread_s: what posterior variance adds to the expectation of ``r_s``, lambda held.
+        spread_f: what posterior variance adds to the expectation of ``r_f``.
+    """
+
+    multipliers: Array
+    r_s: float
+    r_f: float
+    spread_s: float
+    spread_f: float
+
+
+def kkt(
+    u: Array,
+    terms: Sequence[Term],
+    value: Array,
+    std: Array,
+    gradient: Array,
+    gradient_std: Array,
+    scale: Array,
+) -> Kkt:
+    """Return multipliers and residuals at ``u`` from what is known of the outputs there.
+
+    Args:
+        u: ``d``-dim point of the unit cube.
+        terms: the conditions, ``t`` of them.
+        value: ``1 + m`` output values (posterior means), row 0 the objective.
+        std: ``1 + m`` posterior standard deviations; zeros when exact.
+        gradient: ``(1 + m) x d`` gradients per unit-cube coordinate.
+        gradient_std: ``(1 + m) x d`` their standard deviations.
+        scale: ``1 + m`` the unit each row is measured in; values and gradients are divided by it.
+    """
+    rows = np.array([term.row for term in terms], dtype=np.intp)
+    signs = np.array([term.sign for term in terms])
+    thresholds = np.array([term.threshold for term in terms])
+    equality = np.array([term.equality for term in terms], dtype=bool)
+    slope, slope_var = gradient / scale[:, None], (gradient_std / scale[:, None]) ** 2
+    v = signs * (value[rows] - thresholds) / scale[rows]
+    s = std[rows] / scale[rows]
+    lower, upper = u <= _AT_BOUND, u >= 1.0 - _AT_BOUND
+
+    jacobian = signs[:, None] * slope[rows]
+    active = equality | (v >= -(_ACTIVE + 2.0 * s))
+    multipliers = np.zeros(len(terms))
+    multipliers[active] = _multipliers(slope[0], jacobian[active], equality[active], lower, upper)
+
+    g = slope[0] + jacobian.T @ multipliers
+    blocked = (lower & (g > 0.0)) | (upper & (g < 0.0))
+    weight = np.zeros(len(value))
+    weight[0] = 1.0
+    np.add.at(weight, rows, signs * multipliers)
+    g_var = weight**2 @ slope_var
+    r_f = np.where(equality, v, np.maximum(v, 0.0)) ** 2
+    return Kkt(
+        multipliers=multipliers,
+        r_s=float(np.sum(g[~blocked] ** 2)),
+        r_f=float(np.sum(r_f)),
+        spread_s=float(np.sum(g_var[~blocked])),
+        spread_f=float(np.sum(np.where(equality, s**2, _expected_square(v, s) - r_f))),
+    )
+
+
+def _multipliers(
+    slope: Array,
+    jacobian: Array,
+    equality: NDArray[np.bool_],
+    lower: NDArray[np.bool_],
+    upper: NDArray[np.bool_],
+) -> Array:
+    """Return the lambda that minimises r_s.
+
+    A reached bound is one more inequality with its own multiplier nu_i >= 0: since min over nu >= 0 of
+    (g_i - nu)^2 is min(0, g_i)^2, r_s is the least squares residual over lambda and nu together.
+    """
+    if not len(jacobian):
+        return np.zeros(0)
+    eye = np.eye(slope.size)
+    columns = np.vstack([jacobian, -eye[lower], eye[upper]]).T
+    least = np.zeros(columns.shape[1])
+    least[: len(equality)][equality] = -np.inf
+    solution: Array = lsq_linear(columns, -slope, bounds=(least, np.inf), method="bvls").x
+    return solution[: len(equality)]
+
+
+def _expected_square(v: Array, s: Array) -> Array:
+    """E[max(0, v + s z)^2] for standard normal z: (v^2 + s^2) Phi(v/s) + v s phi(v/s)."""
+    safe = np.where(s > 0.0, s, 1.0)
+    spread: Array = (v**2 + s**2) * norm.cdf(v / safe) + v * s * norm.pdf(v / safe)
+    return np.where(s > 0.0, spread, np.maximum(v, 0.0) ** 2)
