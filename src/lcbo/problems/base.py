@@ -113,7 +113,7 @@ class Benchmark(Problem):
     def violation(self, x: npt.ArrayLike) -> float:
         """Largest noise-free constraint violation at ``x``, in the outcomes' units; 0 when feasible."""
         outcomes = self.evaluate(x)
-        return max((_excess(c, outcomes[c.name]) for c in self.constraints), default=0.0)
+        return max((c.violation(outcomes[c.name]) for c in self.constraints), default=0.0)
 
     def plot(self, x: npt.ArrayLike, path: str | Path | None = None) -> Any:
         """Draw the design; only problems with a physical shape can.
@@ -153,15 +153,3 @@ def _numbers(argument: str, values: npt.ArrayLike) -> Array:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ArgumentError(argument, "an array of real numbers", repr(values)) from None
-
-
-def _excess(constraint: Constraint, value: float) -> float:
-    """Amount by which an outcome breaks one constraint; an equality may be off by its tolerance."""
-    parts = [0.0]
-    if constraint.eq is not None:
-        parts.append(abs(value - constraint.eq) - float(constraint.tol or 0.0))
-    if constraint.lb is not None:
-        parts.append(constraint.lb - value)
-    if constraint.ub is not None:
-        parts.append(value - constraint.ub)
-    return max(parts)

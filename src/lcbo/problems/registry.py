@@ -12,6 +12,7 @@ from lcbo.problems.base import Benchmark
 _CLASSES = {
     "truss25": ("truss25", "Truss25"),
     "beam50": ("beam50", "Beam50"),
+    "gp_sample": ("gp_sample", "GPSample"),
     "eq_sphere": ("equality", "EqSphere"),
     "eq_qp": ("equality", "EqQP"),
     "hs71": ("hock_schittkowski", "HS71"),
