@@ -60,7 +60,7 @@ def _descend(problem: GPSample, x0: Array) -> tuple[float, Array] | None:
         "fun": constraint,
         "jac": lambda x: sign * problem.sample.gradients(x)[1:],
     }
-        end = minimize(
+    end = minimize(
         lambda x: problem.sample.values(x[None, :])[0, 0],
         x0,
         jac=lambda x: problem.sample.gradients(x)[0],
