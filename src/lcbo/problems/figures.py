@@ -1,0 +1,43 @@
+"""What the drawings share: colours of utilisation, and saving without a global plotting state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lcbo.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.figure import Figure
+
+INK = "#333333"
+GHOST = "#b8b8b8"
+_FORMATS = (".png", ".svg")
+
+
+def utilisation_colours() -> ScalarMappable:
+    """Colour map of a load divided by its limit: 0 pale, 1 dark red; above 1 it stays at black."""
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap, Normalize
+
+    colours = colormaps["YlOrRd"](range(60, 256))
+    cmap = ListedColormap(colours).with_extremes(over="black")
+    return ScalarMappable(norm=Normalize(0.0, 1.0), cmap=cmap)
+
+
+def add_colour_bar(figure: Figure, colours: ScalarMappable, axes: Any, label: str) -> None:
+    """Colour bar that says what dark means and that black breaks the limit."""
+    bar = figure.colorbar(colours, ax=axes, extend="max", shrink=0.75, pad=0.03)
+    bar.set_label(label)
+
+
+def save(figure: Figure, path: str | Path | None) -> None:
+    """Write the figure as PNG or SVG, by the ending of ``path``; nothing when it is None."""
+    if path is None:
+        return
+    ending = Path(path).suffix.lower()
+    if ending not in _FORMATS:
+        raise ArgumentError("path", "a file name ending in .png or .svg", repr(str(path)))
+    figure.savefig(path, dpi=150)
