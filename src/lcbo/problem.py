@@ -74,6 +74,8 @@ class Problem:
         self.objective = _read_objective(objective)
         self.constraints, functions = _read_constraints(constraints)
         self.outcomes = _outcome_names(self.objective, self.constraints)
+        if shared := set(self.variables) & set(self.outcomes):
+            raise ArgumentError("bounds", "variable names other than the outcomes'", sorted(shared))
         self.noise = _read_noise(noise, deterministic, self.outcomes)
         self.deterministic = all(self.noise.get(name) == 0.0 for name in self.outcomes)
         if fun is not None and not callable(fun):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from lcbo.types import Array, Term
 
@@ -119,5 +119,6 @@ def _multipliers(
 def _expected_square(v: Array, s: Array) -> Array:
     """E[max(0, v + s z)^2] for standard normal z: (v^2 + s^2) Phi(v/s) + v s phi(v/s)."""
     safe = np.where(s > 0.0, s, 1.0)
-    spread: Array = (v**2 + s**2) * norm.cdf(v / safe) + v * s * norm.pdf(v / safe)
-    return np.where(s > 0.0, spread, np.maximum(v, 0.0) ** 2)
+    z = v / safe
+    density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
+    return np.where(s > 0.0, (v**2 + s**2) * ndtr(z) + v * s * density, np.maximum(v, 0.0) ** 2)

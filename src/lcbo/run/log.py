@@ -1,0 +1,130 @@
+"""The evaluations of a run in the order they ended, and the best of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcbo.problem import Problem
+from lcbo.types import Array, Observation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, repr=False)
+class History:
+    """A run as arrays, one entry per ended evaluation, in user units.
+
+    Attributes:
+        variables: names of the columns of ``X``.
+        id: candidate ids.
+        X: ``n x len(variables)`` points.
+        outcomes: by name, ``n`` values; NaN where the outcome never came or the evaluation failed.
+        role: ``init``, ``iterate``, ``explore``, or ``data`` for evaluations brought along.
+        iteration: the method's iteration that asked for the point.
+        feasible: whether all constraints held as observed.
+        best_feasible: best observed objective among the feasible so far, NaN before the first.
+        failed: the reason of a failure, empty otherwise.
+    """
+
+    variables: tuple[str, ...]
+    id: NDArray[np.int64]
+    X: Array
+    outcomes: dict[str, Array]
+    role: NDArray[np.str_]
+    iteration: NDArray[np.int64]
+    feasible: NDArray[np.bool_]
+    best_feasible: Array
+    failed: NDArray[np.str_]
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def __repr__(self) -> str:
+        return f"<History of {len(self)} evaluations>"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the history as a DataFrame indexed by candidate id."""
+        import pandas as pd
+
+        columns: dict[str, object] = {"role": self.role, "iteration": self.iteration}
+        columns |= {name: self.X[:, i] for i, name in enumerate(self.variables)}
+        columns |= self.outcomes
+        columns |= {"feasible": self.feasible, "best_feasible": self.best_feasible, "failed": self.failed}
+        return pd.DataFrame(columns, index=pd.Index(self.id, name="id"))
+
+
+class Log:
+    """Ended evaluations; adding one costs the same at the end of a run as at its start.
+
+    Attributes:
+        observations: in the order they ended.
+        best: the feasible observation with the best objective, if any.
+        n_failed: how many failed.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.observations: list[Observation] = []
+        self.best: Observation | None = None
+        self.n_failed = 0
+
+    def add(self, observation: Observation) -> None:
+        """Append an ended evaluation."""
+        self.observations.append(observation)
+        self.n_failed += observation.failed is not None
+        better = self.best is None or self.objective(observation) < self.objective(self.best)
+        if better and self._usable(observation) and self.problem.feasible(observation.outcomes):
+            self.best = observation
+
+    def objective(self, observation: Observation) -> float:
+        """Return the observed objective, signed so that less is better."""
+        return float(self.problem.to_rows(observation.outcomes)[0])
+
+    def incumbent(self) -> Observation | None:
+        """Return the best feasible observation, else the least infeasible one, else ``None``.
+
+        Violations are measured in standard deviations of their outcome over the run.
+        """
+        if self.best is not None:
+            return self.best
+        usable = [o for o in self.observations if self._usable(o)]
+        scale = self.scale()
+        return min(usable, key=lambda o: self.problem.infeasibility(o.outcomes, scale), default=None)
+
+    def scale(self) -> dict[str, float]:
+        """Return every outcome's standard deviation over the run; its size, else 1, while it is constant."""
+        scale = {}
+        for name in self.problem.outcomes:
+            values = np.array([o.outcomes[name] for o in self.observations if name in o.outcomes])
+            spread = float(values.std()) if values.size else 0.0
+            size = float(np.abs(values).max()) if values.size else 0.0
+            scale[name] = spread or size or 1.0
+        return scale
+
+    def history(self) -> History:
+        """Return the run as arrays."""
+        problem, seen = self.problem, self.observations
+        rows = np.array([problem.to_rows(o.outcomes) for o in seen]).reshape(len(seen), len(problem.outcomes))
+        feasible = np.array([self._usable(o) and problem.feasible(o.outcomes) for o in seen], dtype=bool)
+        running = np.minimum.accumulate(np.where(feasible, rows[:, 0], np.inf))
+        sign = -1.0 if problem.objective.maximize else 1.0
+        rows[:, 0] *= sign
+        return History(
+            variables=problem.variables,
+            id=np.array([o.id for o in seen], dtype=np.int64),
+            X=np.array([o.x for o in seen]).reshape(len(seen), problem.dim),
+            outcomes={name: rows[:, row] for row, name in enumerate(problem.outcomes)},
+            role=np.array([o.role for o in seen], dtype=np.str_),
+            iteration=np.array([o.iteration for o in seen], dtype=np.int64),
+            feasible=feasible,
+            best_feasible=np.where(np.isinf(running), np.nan, sign * running),
+            failed=np.array([o.failed or "" for o in seen], dtype=np.str_),
+        )
+
+    def _usable(self, observation: Observation) -> bool:
+        return observation.failed is None and self.problem.objective.name in observation.outcomes
