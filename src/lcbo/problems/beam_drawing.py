@@ -40,13 +40,13 @@ def draw_beam(problem: Beam50, x: Array, path: str | Path | None = None) -> Figu
     )
     side.set_title(
         f"volume {outcomes['volume']:.1f} in$^3$, tip deflection {outcomes['tip']:.3f} in "
-        f"({outcomes['tip'] / TIP_LIMIT:.3g} of limit)",
+        f"({outcomes['tip'] / TIP_LIMIT:.2f} of limit)",
         fontsize=11,
     )
     step = BEAM.length / BEAM.segments
     bars.bar(BEAM.joints[:-1], utilisation, step, align="edge", color=shades, edgecolor=INK, linewidth=0.5)
     bars.axhline(1.0, color=INK, linestyle="--", linewidth=1.0)
-    bars.set_title(f"largest stress {utilisation.max():.3g} of limit", fontsize=11)
+    bars.set_title(f"largest stress {utilisation.max():.2f} of limit", fontsize=11)
     bars.set(xlabel="distance from the clamp (in)", ylabel="stress / limit", xlim=(-2.0, BEAM.length + 4.0))
     bars.set_ylim(0.0, float(np.clip(1.05 * utilisation.max(), 1.25, _TALLEST)))
     add_colour_bar(figure, colours, [side, top, bars], "stress / 40 000 psi")

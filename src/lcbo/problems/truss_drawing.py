@@ -44,7 +44,7 @@ def draw_truss(problem: Truss25, x: Array, path: str | Path | None = None) -> Fi
     _bars(right, problem, problem.model.nodes + factor * move, x, colours.to_rgba(utilisation))
     ratio = outcomes["max_disp"] / DISPLACEMENT_LIMIT
     right.set_title(
-        f"deformed, drawn x{factor:.0f}: largest {outcomes['max_disp']:.3f} in ({ratio:.3g} of limit)",
+        f"deformed, drawn x{factor:.0f}: largest {outcomes['max_disp']:.3f} in ({ratio:.2f} of limit)",
         fontsize=11,
     )
     for axes in (left, right):
