@@ -1,7 +1,12 @@
-"""Benchmark problems with known answers: ``make(name, **variant)`` and ``names()``."""
+"""Benchmark problems with known answers.
+
+``make(name, **variant)`` builds one, ``names()`` lists them; `from_botorch` and `to_botorch` convert from and
+to BoTorch's test problems.
+"""
 
 from lcbo.problems.base import Benchmark, BestKnown
+from lcbo.problems.botorch import from_botorch, to_botorch
 from lcbo.problems.noise import NoisyView
 from lcbo.problems.registry import make, names
 
-__all__ = ["Benchmark", "BestKnown", "NoisyView", "make", "names"]
+__all__ = ["Benchmark", "BestKnown", "NoisyView", "from_botorch", "make", "names", "to_botorch"]

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lcbo.errors import ArgumentError
-from lcbo.problem import Constraint, Problem
+from lcbo.problem import Constraint, Objective, Problem
 from lcbo.problems.noise import NoisyView
 from lcbo.types import Array
 
@@ -45,7 +45,7 @@ class Benchmark(Problem):
     Args:
         bounds: ``d x 2`` lower and upper bounds.
         constraints: Constraints on named outcomes.
-        objective: Name of the minimised outcome.
+        objective: Name of the minimised outcome, or an `Objective`.
         best_known: The best known answer, or None.
         noise_scale: What noise level 1 means for each outcome, in the outcome's own units.
         noise_level: Default level of `noisy`.
@@ -55,7 +55,7 @@ class Benchmark(Problem):
         self,
         bounds: Array,
         constraints: Sequence[Constraint],
-        objective: str,
+        objective: str | Objective,
         *,
         best_known: BestKnown | None,
         noise_scale: Mapping[str, float],
