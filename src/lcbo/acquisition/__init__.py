@@ -1,0 +1,1 @@
+"""Rules that say where the next evaluation teaches most."""

@@ -1,0 +1,193 @@
+"""Three ways to choose the exploration batch Z_2 in the local box, behind one interface.
+
+All minimise the worst output's posterior gradient-covariance trace ``max_i alpha_i(x, Z)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lcbo.acquisition.information import GradientInformation
+from lcbo.models.gp import LocalGP
+
+
+@dataclass(frozen=True)
+class Box:
+    """A local box already intersected with the unit cube; corners are ``d`` vectors."""
+
+    low: Tensor
+    high: Tensor
+
+    @staticmethod
+    def around(x: Tensor, delta: float) -> Box:
+        """Return ``[x - delta, x + delta]`` within ``[0, 1]^d``."""
+        return Box((x - delta).clamp(0.0, 1.0), (x + delta).clamp(0.0, 1.0))
+
+    def clip(self, z: Tensor) -> Tensor:
+        """Project points onto the box."""
+        return torch.minimum(torch.maximum(z, self.low), self.high)
+
+    def draw(self, rng: np.random.Generator, *shape: int) -> Tensor:
+        """Uniform points, ``*shape x d``."""
+        unit = torch.from_numpy(rng.random((*shape, len(self.low))))
+        return self.low + unit * (self.high - self.low)
+
+
+class Explorer(Protocol):
+    """Chooses ``count`` points of the box that teach most about the gradients at ``x``."""
+
+    def __call__(self, gp: LocalGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:
+        """Return ``count x d`` points."""
+
+
+def worst_weights(trace: Tensor, temperature: float) -> Tensor:
+    """Weights of the outputs in the gradient of ``T log sum_i exp(alpha_i / T)``: a softmax."""
+    return torch.softmax(trace / temperature, -1)
+
+
+def adam(
+    information: GradientInformation, z: Tensor, box: Box, steps: int, rate: float, temperature: float
+) -> tuple[Tensor, Tensor]:
+    """Projected Adam on the smoothed worst trace of every batch; exactly ``steps`` steps.
+
+    Args:
+        information: at the point of interest.
+        z: ``s x b x d`` starts.
+        box: where the points must stay.
+        steps: number of steps.
+        rate: Adam's learning rate; its decay rates are the customary 0.9 and 0.999.
+        temperature: of the LogSumExp over outputs.
+
+    Returns:
+        The final batches ``s x b x d`` and their smoothed worst traces ``s``.
+    """
+    before = information.trace
+    first, second = torch.zeros_like(z), torch.zeros_like(z)
+    for t in range(1, steps + 1):
+        _, ascent = information.joint_gradient(z, lambda r: worst_weights(before - r, temperature))
+        first.mul_(0.9).add_(ascent, alpha=0.1)
+        second.mul_(0.999).addcmul_(ascent, ascent, value=0.001)
+        scale = (second / (1.0 - 0.999**t)).sqrt_().add_(1e-8)
+        z = box.clip(z + (rate / (1.0 - 0.9**t)) * first / scale)
+    value = temperature * torch.logsumexp((before - information.joint(z)) / temperature, -1)
+    return z, value
+
+
+@dataclass(frozen=True)
+class PaperExplorer:
+    """Joint Z_2 by projected Adam from uniform starts (paper, Table 1)."""
+
+    starts: int = 10  # paper, Table 1
+    rate: float = 0.01  # paper, Table 1
+    steps: int = 100  # paper is silent; facts.md, reading 8
+    temperature: float = 1.0  # authors' code
+
+    def __call__(self, gp: LocalGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:
+        """Return the best of the optimised batches."""
+        information = GradientInformation(gp, x)
+        z, value = adam(
+            information, box.draw(rng, self.starts, count), box, self.steps, self.rate, self.temperature
+        )
+        return z[int(value.argmin())]
+
+
+@dataclass(frozen=True)
+class SequentialExplorer:
+    """One point at a time, the model conditioned on it before the next (authors' code)."""
+
+    starts: int = 5  # authors' code: four uniform ones and x itself
+    rate: float = 0.05  # authors' code
+    steps: int = 50  # authors' code
+    temperature: float = 1.0  # authors' code
+
+    def __call__(self, gp: LocalGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:
+        """Return the points in the order they were chosen."""
+        chosen: list[Tensor] = []
+        for _ in range(count):
+            start = torch.cat([x[None, None], box.draw(rng, self.starts - 1, 1)])
+            information = GradientInformation(gp, x)
+            z, value = adam(information, start, box, self.steps, self.rate, self.temperature)
+            best = z[int(value.argmin())]
+            chosen.append(best)
+            gp = gp.conditioned(best)
+        return torch.cat(chosen) if chosen else x.new_zeros(0, len(x))
+
+
+@dataclass(frozen=True)
+class FastExplorer:
+    """Greedy closed form along eigenvectors, then a few joint projected-gradient steps.
+
+    The direction in which the worst output's gradient is least known is the top eigenvector of its
+    gradient covariance. Points ``x +- clip(t v)`` for a ladder of t run from a short probe along v to
+    the box corner in v's orthant; the trace reduction itself chooses among them.
+    """
+
+    reaches: tuple[float, ...] = (0.1, 0.2, 0.35, 0.6, 1.0, 1.7, 3.0, 6.0)
+    polish: int = 3
+    temperature: float = 1.0
+
+    def __call__(self, gp: LocalGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:  # noqa: ARG002
+        """Return ``count`` points; deterministic, so the generator is not used."""
+        base = GradientInformation(gp, x)
+        information, chosen = base, []
+        ladder = torch.tensor(self.reaches, dtype=x.dtype)
+        half = 0.5 * float((box.high - box.low).max())
+        for i in range(count):
+            worst = int(information.trace.argmax())
+            direction = top_eigenvector(information.cov[worst])
+            rays = (ladder * half / direction.abs().max())[:, None] * direction
+            candidates = box.clip(torch.cat([x + rays, x - rays]))
+            v, var = information.single(candidates)
+            after = information.trace[:, None] - v.square().sum(-2) / var
+            best = int(after.max(0).values.argmin())
+            chosen.append(candidates[best])
+            if i + 1 < count:
+                information = information.extended(candidates[best], v[:, :, best], var[:, best])
+        if not chosen:
+            return x.new_zeros(0, len(x))
+        return self._polish(base, torch.stack(chosen), box)
+
+    def _polish(self, information: GradientInformation, z: Tensor, box: Box) -> Tensor:
+        """Climb jointly with Barzilai-Borwein steps; the best batch seen is kept."""
+        before = information.trace
+        best, best_value = z, float("inf")
+        step, previous = 0.0, None
+        for _ in range(self.polish + 1):
+            reduction, ascent = information.joint_gradient(
+                z[None], lambda r: worst_weights(before - r, self.temperature)
+            )
+            value, ascent = float((before - reduction[0]).max()), ascent[0]
+            if value < best_value:
+                best, best_value = z, value
+            if previous is None:
+                step = 0.05 * float((box.high - box.low).max()) / max(float(ascent.abs().max()), 1e-300)
+            else:
+                moved, changed = z - previous[0], ascent - previous[1]
+                curvature = -float((moved * changed).sum())
+                if curvature > 0.0:
+                    step = float(moved.square().sum()) / curvature
+            previous = (z, ascent)
+            z = box.clip(z + step * ascent)
+        return best
+
+
+def top_eigenvector(cov: Tensor) -> Tensor:
+    """Unit eigenvector of the largest eigenvalue; its largest component is positive.
+
+    Args:
+        cov: ``d x d`` symmetric.
+    """
+    vector = torch.linalg.eigh(cov).eigenvectors[:, -1]
+    return vector * torch.sign(vector[vector.abs().argmax()])
+
+
+EXPLORERS: dict[str, type[PaperExplorer] | type[SequentialExplorer] | type[FastExplorer]] = {
+    "paper": PaperExplorer,
+    "sequential": SequentialExplorer,
+    "fast": FastExplorer,
+}

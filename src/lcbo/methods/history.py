@@ -1,0 +1,70 @@
+"""All evaluations of one run, indexed by key, in arrays that grow by doubling."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+PENDING, TOLD, FAILED = 0, 1, 2
+
+
+class History:
+    """Points, outputs and status by key. Order is that of asking, so tells may come in any order."""
+
+    def __init__(self, dim: int, n_outputs: int) -> None:
+        self._u = np.empty((64, dim))
+        self._y = np.empty((64, n_outputs))
+        self._status = np.empty(64, dtype=np.int8)
+        self.size = 0
+
+    def add(self, u: Array) -> int:
+        """Enter a pending point and return its key."""
+        if self.size == len(self._u):
+            self._u, self._y, self._status = (
+                np.concatenate([a, np.empty_like(a)]) for a in (self._u, self._y, self._status)
+            )
+        key = self.size
+        self._u[key], self._y[key], self._status[key] = u, np.nan, PENDING
+        self.size += 1
+        return key
+
+    def settle(self, key: int, y: Array | None) -> None:
+        """Record the outputs of a pending point, or its failure."""
+        self._status[key] = FAILED if y is None else TOLD
+        if y is not None:
+            self._y[key] = y
+
+    @property
+    def u(self) -> Array:
+        """All points, ``n x d``."""
+        return self._u[: self.size]
+
+    @property
+    def y(self) -> Array:
+        """All outputs, ``n x B``; NaN where pending, failed or missing."""
+        return self._y[: self.size]
+
+    @property
+    def status(self) -> NDArray[np.int8]:
+        """PENDING, TOLD or FAILED, by key."""
+        return self._status[: self.size]
+
+    def recent(self, count: int | None) -> NDArray[np.intp]:
+        """Keys of the most recent told points, oldest first; all of them for ``None``.
+
+        Looks only as far back as it must, so an iteration costs the same early and late.
+        """
+        if count is None:
+            return np.flatnonzero(self.status == TOLD)
+        reach = min(self.size, 2 * count + 32)
+        while True:
+            keys = self.size - reach + np.flatnonzero(self.status[self.size - reach :] == TOLD)
+            if len(keys) >= count or reach == self.size:
+                return keys[-count:]
+            reach = min(self.size, 2 * reach)
+
+    def pending(self, since: int) -> NDArray[np.intp]:
+        """Keys of pending points from ``since`` on."""
+        return since + np.flatnonzero(self.status[since:] == PENDING)

@@ -1,0 +1,103 @@
+"""Every option of the LCBO family with its default, and the three presets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lcbo.steps.schedules import Power, Schedule
+
+
+@dataclass(frozen=True)
+class LcboOptions:
+    """Settings of one LCBO run; the defaults are those of ``lcbo``.
+
+    Attributes:
+        repeats: evaluations at the iterate per iteration, ``b1``; a number or a function of k.
+        explore: exploration points per iteration, ``b2``; a number or a function of k.
+        window: the model sees the ``window * d`` most recent points; ``None`` all.
+        window_limit: and never more than this many.
+        delta: half-width of the local exploration box in the unit cube; ``None`` the whole cube.
+        explorer: ``fast``, ``paper`` or ``sequential``.
+        explorer_options: settings of the explorer (starts, steps, rate, temperature, ...).
+        condition_on_repeats: exploration knows that the iterate is evaluated in the same batch.
+        step: ``linearised`` or ``penalty``.
+        rho: penalty factor of the penalty step.
+        eta: length of the penalty step.
+        normalise: divide the penalty gradient by its Euclidean norm.
+        radius: first radius of the linearised step and its bounds ``(start, least, most)``.
+        margin: posterior standard deviations kept from an inequality by the linearised step.
+        kernel: ``rbf`` or ``matern52``.
+        ard: one lengthscale per variable (with ``fit="map"``).
+        fit: ``lattice``, ``map`` (the paper's priors) or ``fixed``.
+        fit_every: iterations between fits.
+        hyperparameters: ``lengthscale``, ``outputscale``, ``noise_var`` and prior ``mean``, each a number
+            or one per output; where a fit starts, or where ``fixed`` stays.
+        standardise: z-score outputs over the window.
+        average_repeats: the mean of repeats is one observation with unreduced noise (authors' code).
+        wait_for_all: a step needs the whole batch; otherwise half of it, when more work is asked for.
+    """
+
+    repeats: Schedule = 1
+    explore: Schedule = 2
+    window: float | None = 3.0
+    window_limit: int | None = 300
+    delta: float | None = 0.1
+    explorer: str = "fast"
+    explorer_options: Mapping[str, Any] = field(default_factory=dict)
+    condition_on_repeats: bool = True
+    step: str = "linearised"
+    rho: Schedule = Power(10.0, 0.25)  # paper, Table 1
+    eta: Schedule = 0.25  # paper, Table 1
+    normalise: bool = True
+    radius: tuple[float, float, float] = (0.2, 0.005, 0.5)
+    margin: float = 1.0
+    kernel: str = "rbf"
+    ard: bool = False
+    fit: str = "lattice"
+    fit_every: int = 3
+    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
+    standardise: bool = True
+    average_repeats: bool = False
+    wait_for_all: bool = False
+
+
+def paper_preset(dim: int) -> dict[str, Any]:
+    """Algorithm 1 with Table 1; batches and step for an unknown problem as the truss's and the beam's."""
+    return {
+        "repeats": 2,
+        "explore": 5,
+        "window": 2.0,
+        "window_limit": None,
+        "explorer": "paper",
+        "condition_on_repeats": False,
+        "step": "penalty",
+        "eta": 0.25 if dim <= 25 else 0.5,
+        "fit": "map",
+        "fit_every": 5,
+        "hyperparameters": {"lengthscale": 1.0, "outputscale": 0.69, "noise_var": 0.01},
+        "wait_for_all": True,
+    }
+
+
+def theory_preset(dim: int) -> dict[str, Any]:
+    """The theorem's schedules: growing batches, no window, box, normalisation or standardisation.
+
+    The step needs ``eta = Power(1 / (2 L), -1/2)`` with the problem's smoothness L, and the true
+    hyperparameters; both are given as options.
+    """
+    return {
+        **paper_preset(dim),
+        "repeats": Power(1.0, 1.0),
+        "explore": Power(float(dim), 2.0),
+        "window": None,
+        "delta": None,
+        "explorer": "fast",
+        "rho": Power(1.0, 0.25),
+        "eta": Power(0.5, -0.5),
+        "normalise": False,
+        "fit": "fixed",
+        "standardise": False,
+        "hyperparameters": {"lengthscale": 1.0, "outputscale": 1.0, "noise_var": 0.01},
+    }

@@ -1,0 +1,1 @@
+"""Closed-form Gaussian processes over all outputs at once."""

@@ -1,0 +1,103 @@
+"""The points a model is built on: replicates merged, missing outcomes masked, outputs standardised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Per-output standardisation ``y~ = (y - mean) / std``; identity when outputs keep their units."""
+
+    mean: Array
+    std: Array
+
+    @staticmethod
+    def identity(n_outputs: int) -> Scaling:
+        """Return the scaling that changes nothing."""
+        return Scaling(np.zeros(n_outputs), np.ones(n_outputs))
+
+    @staticmethod
+    def of(y: Array) -> Scaling:
+        """Z-score of every output over the rows where it is known.
+
+        A constant (or never seen) output gets std 1 in units of its own magnitude, so scaling an
+        output by a power of two scales ``mean`` and ``std`` exactly.
+
+        Args:
+            y: ``n x B`` with NaN where an outcome is missing.
+        """
+        known = ~np.isnan(y)
+        count = np.maximum(known.sum(0), 1)
+        mean = np.where(known, y, 0.0).sum(0) / count
+        centred = np.where(known, y - mean, 0.0)
+        # Dividing by the largest deviation first keeps 1e200 from overflowing when squared.
+        reach = np.abs(centred).max(0)
+        safe = np.where(reach > 0.0, reach, 1.0)
+        std = safe * np.sqrt(np.square(centred / safe).sum(0) / count)
+        level = np.abs(np.where(known, y, 0.0)).max(0)
+        constant = std <= 1e-12 * level
+        return Scaling(mean, np.where(constant, np.where(level > 0.0, level, 1.0), std))
+
+
+@dataclass(frozen=True)
+class Data:
+    """Merged observations of all outputs.
+
+    Attributes:
+        x: ``n x d`` distinct points.
+        y: ``B x n`` mean of the replicates of each point, 0 where ``count`` is 0.
+        count: ``B x n`` number of replicates ``r``; 0 says the outcome is missing there.
+        scatter: ``B`` within-group sum of squares, which informs the noise.
+        dof: ``B`` degrees of freedom of the scatter.
+    """
+
+    x: Tensor
+    y: Tensor
+    count: Tensor
+    scatter: Tensor
+    dof: Tensor
+
+
+def merge(x: Array, y: Array) -> Data:
+    """Merge exact replicates of standardised observations.
+
+    Order of first appearance is kept, so the result does not depend on how ties sort.
+
+    Args:
+        x: ``n x d``, exact repeats allowed.
+        y: ``n x B`` standardised, NaN where missing.
+    """
+    first: dict[bytes, int] = {}
+    group = np.array([first.setdefault(row.tobytes(), len(first)) for row in np.ascontiguousarray(x)])
+    if len(first) == len(x):
+        known = ~np.isnan(y)
+        return Data(
+            torch.from_numpy(np.array(x)),
+            torch.from_numpy(np.where(known, y, 0.0).T.copy()),
+            torch.from_numpy(known.T.astype(np.float64)),
+            torch.zeros(y.shape[1], dtype=torch.float64),
+            torch.zeros(y.shape[1], dtype=torch.float64),
+        )
+    members = np.zeros((len(first), len(x)))
+    members[group, np.arange(len(x))] = 1.0
+    known = ~np.isnan(y)
+    filled = np.where(known, y, 0.0)
+    count = members @ known
+    mean = (members @ filled) / np.maximum(count, 1.0)
+    scatter = np.where(known, np.square(filled - mean[group]), 0.0).sum(0)
+    _, where = np.unique(group, return_index=True)
+    return Data(
+        torch.from_numpy(np.array(x[where])),
+        torch.from_numpy(mean.T.copy()),
+        torch.from_numpy(count.T.copy()),
+        torch.from_numpy(scatter),
+        torch.from_numpy(np.maximum(count - 1.0, 0.0).sum(0)),
+    )

@@ -1,0 +1,168 @@
+"""One exact Gaussian process per output, all outputs as one batch, values and gradients in closed form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lcbo.linalg import cholesky
+from lcbo.models.data import Data
+from lcbo.models.kernels import CURVATURE, PROFILES, squared_distance
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """Kernel words are BoTorch's; batch dimension ``B`` runs over outputs.
+
+    Attributes:
+        lengthscale: ``B x 1`` (isotropic) or ``B x d`` (ARD).
+        outputscale: ``B``, a variance.
+        noise_var: ``B``.
+        mean: ``B`` constant prior means.
+        kernel: ``rbf`` or ``matern52``.
+    """
+
+    lengthscale: Tensor
+    outputscale: Tensor
+    noise_var: Tensor
+    mean: Tensor
+    kernel: str = "rbf"
+
+    @property
+    def prior_gradient_var(self) -> Tensor:
+        """Prior variance of each gradient component: ``B x 1`` or ``B x d``."""
+        return CURVATURE[self.kernel] * self.outputscale[:, None] / self.lengthscale.square()
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Value and gradient posterior of every output at one point.
+
+    Attributes:
+        mean: ``B`` values.
+        var: ``B`` variances of the noise-free values.
+        gradient: ``B x d``.
+        gradient_cov: ``B x d x d``.
+    """
+
+    mean: Tensor
+    var: Tensor
+    gradient: Tensor
+    gradient_cov: Tensor
+
+
+class LocalGP:
+    """The posterior given merged data and hyperparameters.
+
+    With ``K = k(X, X) + diag(noise_var / r)``, ``L = chol(K)`` and ``alpha = K^-1 (y - mean)``. A
+    missing outcome has its row and column of K replaced by the identity's, which removes the point
+    from that output exactly while keeping one batch.
+    """
+
+    def __init__(self, data: Data, hyper: Hyperparameters) -> None:
+        self.x = data.x
+        self.hyper = hyper
+        self.present = data.count > 0.0
+        cov = self._kernel(data.x)
+        diagonal = cov.diagonal(dim1=-2, dim2=-1)
+        diagonal.copy_(hyper.outputscale[:, None] + hyper.noise_var[:, None] / data.count.clamp_min(1.0))
+        self.complete = bool(self.present.all())
+        if not self.complete:
+            cov *= self.present[:, :, None] & self.present[:, None, :]
+            diagonal[~self.present] = 1.0
+        self.factor = cholesky(cov)
+        residual = torch.where(self.present, data.y - hyper.mean[:, None], 0.0)
+        self.alpha = torch.cholesky_solve(residual.unsqueeze(-1), self.factor).squeeze(-1)
+
+    def _kernel(self, z: Tensor) -> Tensor:
+        """Prior covariance between data and points: ``... x B x n x p``, zero at missing outcomes."""
+        phi, _, _ = PROFILES[self.hyper.kernel](squared_distance(self.x, z, self.hyper.lengthscale))
+        return self.hyper.outputscale[:, None, None] * phi
+
+    def cross(self, z: Tensor) -> Tensor:
+        """Prior covariance between data and points ``z``, zero where an outcome is missing."""
+        cov = self._kernel(z)
+        return cov if self.complete else cov * self.present[:, :, None]
+
+    def gradient_cross(self, x: Tensor) -> Tensor:
+        """Prior covariance between the data and the gradient at ``x``: ``B x n x d``.
+
+        ``d k(x, X_i) / dx = outputscale * phi1 * (X_i - x) / l^2``
+        """
+        r2 = squared_distance(self.x, x[None], self.hyper.lengthscale)
+        _, phi1, _ = PROFILES[self.hyper.kernel](r2)
+        weight = self.hyper.outputscale[:, None, None] * phi1
+        if not self.complete:
+            weight = weight * self.present[:, :, None]
+        return weight * ((self.x - x) / self.hyper.lengthscale[:, None, :].square())
+
+    def whiten(self, rhs: Tensor) -> Tensor:
+        """``L^-1 rhs``."""
+        return torch.linalg.solve_triangular(self.factor, rhs, upper=False)
+
+    def unwhiten(self, rhs: Tensor) -> Tensor:
+        """``L^-T rhs``."""
+        return torch.linalg.solve_triangular(self.factor.mT, rhs, upper=True)
+
+    def prior_gradient_cov(self, dim: int) -> Tensor:
+        """Prior covariance of the gradient anywhere: ``B x d x d``."""
+        return torch.diag_embed(self.hyper.prior_gradient_var.expand(-1, dim))
+
+    def predict(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior mean and variance of the noise-free outputs at many points, each ``B x p``."""
+        cross = self.cross(z)
+        mean = self.hyper.mean[:, None] + (self.alpha[:, None, :] @ cross).squeeze(-2)
+        var = self.hyper.outputscale[:, None] - self.whiten(cross).square().sum(-2)
+        return mean, var.clamp_min(0.0)
+
+    def posterior(self, x: Tensor) -> Posterior:
+        """Joint Gaussian over value and gradient of every output at one point.
+
+        With ``V = L^-1 dk(X, x)``:
+            mean = dk(x, X) alpha,   cov = d2k(x, x) - V^T V          (paper, gradient posterior)
+
+        Args:
+            x: ``d``-dim point in the unit cube.
+        """
+        cross, slope = self.cross(x[None]), self.gradient_cross(x)
+        white = self.whiten(torch.cat([cross, slope], -1))
+        value, tangent = white[:, :, 0], white[:, :, 1:]
+        return Posterior(
+            mean=self.hyper.mean + (self.alpha * cross.squeeze(-1)).sum(-1),
+            var=(self.hyper.outputscale - value.square().sum(-1)).clamp_min(0.0),
+            gradient=(self.alpha[:, None, :] @ slope).squeeze(-2),
+            gradient_cov=self.prior_gradient_cov(len(x)) - tangent.transpose(-1, -2) @ tangent,
+        )
+
+    def conditioned(self, z: Tensor) -> LocalGP:
+        """The same posterior with pending points added: exact covariance, unchanged mean.
+
+        The covariance needs no y. Extending ``L`` by one block row and ``alpha`` by zeros conditions
+        on points whose outcome equals the current mean.
+
+        Args:
+            z: ``p x d`` pending points, each one observation of every output.
+        """
+        if len(z) == 0:
+            return self
+        below = self.whiten(self.cross(z)).transpose(-1, -2)
+        prior = squared_distance(z, z, self.hyper.lengthscale)
+        corner = self.hyper.outputscale[:, None, None] * PROFILES[self.hyper.kernel](prior)[0]
+        corner.diagonal(dim1=-2, dim2=-1).copy_((self.hyper.outputscale + self.hyper.noise_var)[:, None])
+        corner = cholesky(corner - below @ below.transpose(-1, -2))
+        batch, n, p = len(below), self.factor.shape[-1], len(z)
+        factor = self.factor.new_zeros(batch, n + p, n + p)
+        factor[:, :n, :n] = self.factor
+        factor[:, n:, :n] = below
+        factor[:, n:, n:] = corner
+        extended = object.__new__(LocalGP)
+        extended.hyper = self.hyper
+        extended.x = torch.cat([self.x, z])
+        extended.present = torch.cat([self.present, self.present.new_ones(batch, p)], -1)
+        extended.complete = self.complete
+        extended.factor = factor
+        extended.alpha = torch.cat([self.alpha, self.alpha.new_zeros(batch, p)], -1)
+        return extended
+

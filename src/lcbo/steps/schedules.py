@@ -1,0 +1,30 @@
+"""Schedules over the iteration number k = 1, 2, ...: constants, powers, or the user's function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Power:
+    """``scale * k ** exponent``.
+
+    The paper's penalty is ``Power(10, 1/4)``; the theorem's are ``Power(1, 1/4)`` for the penalty and
+    ``Power(1 / (2 L), -1/2)`` for the step.
+    """
+
+    scale: float
+    exponent: float
+
+    def __call__(self, k: int) -> float:
+        """Return the value at iteration ``k``."""
+        return float(self.scale * k**self.exponent)
+
+
+Schedule = float | Callable[[int], float]
+
+
+def at(schedule: Schedule, k: int) -> float:
+    """Return a schedule's value at iteration ``k``; a plain number is constant."""
+    return float(schedule(k)) if callable(schedule) else float(schedule)
