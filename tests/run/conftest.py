@@ -1,0 +1,79 @@
+"""A small method with a perfect model, so that the run layer is tested apart from the real methods."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lcbo.methods import registry
+from lcbo.methods.protocol import Belief, Method, Proposal, Setup
+
+
+class UniformSearch(Method):
+    """Uniform points in batches of ``options["batch"]``; the step is taken when a whole batch is told.
+
+    ``options["believe"]`` maps a cube point to (mean, std, gradient) of the outputs, or is absent.
+    """
+
+    def __init__(self, setup: Setup, options: Mapping[str, Any]) -> None:
+        self.setup, self.options = setup, options
+        self.told: dict[int, np.ndarray | None] = {}
+        self.included: list[tuple[np.ndarray, np.ndarray]] = []
+        self.points: dict[int, np.ndarray] = {}
+        self.key = self.iteration = 0
+        self.open: set[int] = set()
+
+    def _propose(self, role: str) -> Proposal:
+        count = self.key - len(self.included)
+        rng = np.random.default_rng([self.setup.seed, count])
+        u = self.setup.starts[count] if count < len(self.setup.starts) else rng.random(self.setup.dim)
+        self.points[self.key] = u
+        self.key += 1
+        return Proposal(self.key - 1, u, role, self.iteration)
+
+    def include(self, u, y):
+        self.included.append((u, y))
+        self.key += 1
+        return self.key - 1
+
+    def ask(self, n=None):
+        if "stop_at" in self.options and self.iteration >= self.options["stop_at"]:
+            return []
+        size = self.setup.n_init if self.iteration == 0 else self.options.get("batch", 3)
+        role = "init" if self.iteration == 0 else "explore"
+        needed = 0 if self.open else size
+        proposals = [self._propose(role) for _ in range(needed if n is None else n)]
+        self.open |= {p.key for p in proposals}
+        return proposals
+
+    def tell(self, key, y):
+        assert key not in self.told
+        self.told[key] = y
+        self.open.remove(key)
+        self.iteration += not self.open
+
+    def recommend(self):
+        return self.options.get("recommend")
+
+    def belief(self, u):
+        if "believe" not in self.options:
+            return None
+        mean, std, gradient = self.options["believe"](u)
+        return Belief(u, mean, std, gradient, np.zeros_like(gradient), np.ones(len(mean)))
+
+    def info(self):
+        return {"iteration": float(self.iteration), "step": 0.1}
+
+
+@pytest.fixture(autouse=True)
+def made(monkeypatch):
+    """Make every method name build a `UniformSearch`; returns the list of those built."""
+    methods: list[UniformSearch] = []
+
+    def make(_name, setup, options):
+        methods.append(UniformSearch(setup, options))
+        return methods[-1]
+
+    monkeypatch.setattr(registry, "make", make)
+    return methods

@@ -1,0 +1,61 @@
+"""A module imports only from lower layers or from its own folder."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "lcbo"
+
+LAYERS = {
+    "types": 0,
+    "errors": 0,
+    "linalg": 1,
+    "random": 1,
+    "space": 1,
+    "constraint": 1,
+    "problem": 2,
+    "problems": 3,
+    "models": 3,
+    "steps": 3,
+    "acquisition": 4,
+    "methods": 5,
+    "run": 6,
+    "experiments": 7,
+    "integrations": 7,
+    "cli": 8,
+    "__init__": 9,
+}
+
+
+def imported_parts(tree: ast.AST) -> set[str]:
+    """Return the parts of lcbo (``lcbo.part...``) a module imports, ``""`` for the package itself."""
+    modules = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative import"
+            whole = node.module == "lcbo"
+            modules |= {f"lcbo.{alias.name}" for alias in node.names} if whole else {str(node.module)}
+    return {f"{module}.".split(".")[1] for module in modules if module.split(".")[0] == "lcbo"}
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_module_imports_only_lower_layers(path):
+    part = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    assert part in LAYERS, f"give {part} a layer"
+    if LAYERS[part] >= LAYERS["cli"]:
+        return
+    for other in imported_parts(ast.parse(path.read_text())):
+        assert other in LAYERS, f"{path.name} imports lcbo.{other}, which has no layer"
+        lower = LAYERS[other] < LAYERS[part] or other == part
+        assert lower, f"{part} (layer {LAYERS[part]}) imports {other} (layer {LAYERS[other]})"
+
+
+def test_violation_is_noticed():
+    assert imported_parts(ast.parse("from lcbo import run\nimport lcbo.methods.lcbo\nimport torch")) == {
+        "run",
+        "methods",
+    }
+    assert imported_parts(ast.parse("def f():\n    from lcbo.models.gp import GP")) == {"models"}
