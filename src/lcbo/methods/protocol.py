@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lcbo.types import Array, Term
+from lcbo.types import Array as Array
+from lcbo.types import Term as Term
 
 
 @dataclass(frozen=True)
