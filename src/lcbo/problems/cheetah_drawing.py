@@ -27,7 +27,7 @@ def draw_gait(problem: HalfCheetah, x: Array, path: str | Path | None = None) ->
     from matplotlib.figure import Figure
 
     robot = problem.cheetah
-    figure = Figure(figsize=(11.0, 4.4), layout="constrained")
+    figure = Figure(figsize=(11.0, 3.9), layout="constrained")
     panels = figure.subplots(_FRAMES // _COLUMNS, _COLUMNS, sharey=True).ravel()
     steps = robot.steps(x.reshape(ACTIONS, OBSERVATIONS), SEEDS[0])
     wanted = islice(enumerate(steps, start=1), _FIRST - 1, _FIRST + (_FRAMES - 1) * _EVERY, _EVERY)
@@ -53,11 +53,11 @@ def _frame(axes: Any, robot: Cheetah, time: float) -> None:
         axis = data.geom_xmat[i].reshape(3, 3)[:, 2] * half
         ends = np.stack([middle - axis, middle + axis])
         colour = _COLOURS.get(name) or _COLOURS[name[0]]
-        axes.plot(ends[:, 0], ends[:, 2], color=colour, linewidth=60 * radius, solid_capstyle="round")
+        axes.plot(ends[:, 0], ends[:, 2], color=colour, linewidth=130 * radius, solid_capstyle="round")
     axes.axhline(0.0, color=INK, linewidth=1.0)
     marks = np.arange(np.floor(centre - 1.1), centre + 1.1)
     axes.plot(
         marks, np.full(len(marks), -0.06), "|", color=GHOST, markersize=8, markeredgewidth=2, clip_on=True
     )
-    axes.set(xlim=(centre - 1.1, centre + 1.1), ylim=(-0.12, 1.3), xticks=[], yticks=[], aspect="equal")
+    axes.set(xlim=(centre - 1.1, centre + 1.1), ylim=(-0.12, 1.15), xticks=[], yticks=[], aspect="equal")
     axes.set_title(f"t = {time:.2f} s", fontsize=9)
