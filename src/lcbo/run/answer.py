@@ -69,7 +69,7 @@ def answer(problem: Problem, method: Method, log: Log, *, reason: str, min_pof: 
         result.constr = _constrained(problem, outcomes)
         result.pof = feasibility(problem, belief)
         result.success = result.pof >= min_pof
-    result.multipliers, result.kkt = _stationarity_fields(problem, belief)
+    result.multipliers, result.kkt = _stationarity_fields(log, belief)
     result.reason = reason
     result.message = _message(result, by_model)
     result.history = log.history()
@@ -97,16 +97,20 @@ def feasibility(problem: Problem, belief: Belief) -> float:
     return probability
 
 
-def stationarity(problem: Problem, belief: Belief) -> Kkt:
-    """Return multipliers and KKT residuals at the point of a belief."""
+def stationarity(log: Log, belief: Belief) -> Kkt:
+    """Return multipliers and KKT residuals at the point of a belief, in the units of the run.
+
+    A method's own scale is that of its local data and shrinks as the run converges; the standard deviation
+    over the whole run makes residuals of early and late iterations comparable.
+    """
     return kkt(
         belief.u,
-        problem.terms,
+        log.problem.terms,
         belief.mean,
         belief.std,
         belief.gradient,
         belief.gradient_std,
-        belief.scale,
+        np.array(list(log.scale().values())),
     )
 
 
@@ -116,16 +120,15 @@ def _versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {name: version(name) for name in packages}
 
 
-def _stationarity_fields(
-    problem: Problem, belief: Belief | None
-) -> tuple[dict[str, float], dict[str, float]]:
+def _stationarity_fields(log: Log, belief: Belief | None) -> tuple[dict[str, float], dict[str, float]]:
     """Return multipliers in user units, lambda * s_f / s_c, and KKT residuals; empty without a model."""
     if belief is None:
         return {}, {}
-    at = stationarity(problem, belief)
+    at = stationarity(log, belief)
+    problem, scale = log.problem, list(log.scale().values())
     multipliers = dict.fromkeys(problem.outcomes[1:], 0.0)
     for term, value in zip(problem.terms, at.multipliers, strict=True):
-        unit = belief.scale[0] / belief.scale[term.row]
+        unit = scale[0] / scale[term.row]
         multipliers[problem.outcomes[term.row]] += float(term.sign * value * unit)
     residuals = {"r_s": at.r_s, "r_f": at.r_f, "spread_s": at.spread_s, "spread_f": at.spread_f}
     return multipliers, residuals

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from threadpoolctl import ThreadpoolController
 
 from lcbo.errors import ArgumentError, TellError
 from lcbo.methods import registry
@@ -65,6 +66,9 @@ class Optimizer:
         self._setup = build_setup(problem, budget=budget, x0=x0, n_init=n_init, n_data=len(prior), rng=rng)
         self.budget = self._setup.budget
         self._method: Method = registry.make(method, self._setup, self.options)
+        # The algebra is small: several threads make it no faster on an idle machine and many times slower
+        # on a busy one, and one thread sums in one order. The user's function keeps all its threads.
+        self._threads = ThreadpoolController()
         self.log = Log(problem)
         self.n_asked = 0
         self._pending: dict[int, tuple[Candidate, dict[str, float]]] = {}
@@ -106,8 +110,10 @@ class Optimizer:
             if left <= 0:
                 return []
             n = None if n is None else min(n, left)
+        with self._threads.limit(limits=1):
+            proposals = self._method.ask(n)[:left]
         candidates = []
-        for proposal in self._method.ask(n)[:left]:
+        for proposal in proposals:
             x = self.problem.space.from_unit(proposal.u)
             x.flags.writeable = False
             candidate = Candidate(proposal.key, x, proposal.role, proposal.iteration)
@@ -161,11 +167,13 @@ class Optimizer:
                 id, candidate.x, candidate.role, candidate.iteration, {} if failed else dict(known), failed
             )
         )
-        self._method.tell(id, None if failed else self.problem.to_rows(known))
+        with self._threads.limit(limits=1):
+            self._method.tell(id, None if failed else self.problem.to_rows(known))
 
     def recommend(self) -> Array | None:
         """Return the point the model believes best in user units, ``None`` before there is a model."""
-        u = self._method.recommend()
+        with self._threads.limit(limits=1):
+            u = self._method.recommend()
         return None if u is None else self.problem.space.from_unit(u)
 
     def info(self) -> Mapping[str, float]:
@@ -174,9 +182,10 @@ class Optimizer:
 
     def stationarity(self) -> Kkt | None:
         """Return multipliers and KKT residuals at the recommended point, ``None`` without a model."""
-        u = self._method.recommend()
-        belief = None if u is None else self._method.belief(u)
-        return None if belief is None else answer.stationarity(self.problem, belief)
+        with self._threads.limit(limits=1):
+            u = self._method.recommend()
+            belief = None if u is None else self._method.belief(u)
+        return None if belief is None else answer.stationarity(self.log, belief)
 
     def result(self, reason: str = "", *, min_pof: float = 0.5) -> Result:
         """Return the answer so far.
@@ -185,7 +194,8 @@ class Optimizer:
             reason: why the run stopped, for the message.
             min_pof: joint probability of feasibility from which a noisy answer is a success.
         """
-        result = answer.answer(self.problem, self._method, self.log, reason=reason, min_pof=min_pof)
+        with self._threads.limit(limits=1):
+            result = answer.answer(self.problem, self._method, self.log, reason=reason, min_pof=min_pof)
         result.method, result.options, result.rng = self.method, self.options, self.seed
         return result
 

@@ -53,8 +53,9 @@ class Result(OptimizeResult):
         x_recommended: the point the model believes best, ``None`` without a model.
         multipliers: Lagrange multiplier by constrained outcome in user units: by how much the objective
             would improve per unit of threshold; negative where a lower bound is active.
-        kkt: ``r_s`` (stationarity) and ``r_f`` (feasibility), squared norms in standardised unit-cube units,
-            with what the posterior variance adds to their expectation, ``spread_s`` and ``spread_f``.
+        kkt: ``r_s`` (stationarity) and ``r_f`` (feasibility), squared norms in unit-cube units with every
+            outcome divided by its standard deviation over the run, and what the posterior variance adds
+            to their expectation, ``spread_s`` and ``spread_f``.
         nfev: evaluations of this run, failed ones included.
         nit: iterations of the method.
         nfail: failed evaluations.

@@ -18,7 +18,7 @@ class Stopping:
         time_limit: wall time in seconds; a running evaluation is not cut short.
         target: stop at a feasible observation with at least this objective value.
         kkt_tol: stop when ``r_s + spread_s`` and ``r_f + spread_f`` at the recommended point are both
-            below it, that is when the expected squared KKT residuals are (standardised unit-cube units).
+            below it, that is when the expected squared KKT residuals are (units as in `Result.kkt`).
     """
 
     def __init__(self, time_limit: float | None, target: float | None, kkt_tol: float | None) -> None:
