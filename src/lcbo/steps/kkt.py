@@ -22,7 +22,7 @@ from scipy.special import ndtr
 from lcbo.types import Array, Term
 
 _AT_BOUND = 1e-6  # unit-cube distance below which a bound counts as reached
-_ACTIVE = 1e-3  # slack, in standard deviations of the outcome, below which a constraint counts as active
+_ACTIVE = 1e-2  # slack, in standard deviations of the outcome, below which a constraint counts as active
 
 
 @dataclass(frozen=True)
