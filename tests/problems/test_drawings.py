@@ -29,6 +29,14 @@ def test_infeasible_designs_can_be_drawn(name, variant):
     assert "of limit" in texts
 
 
+@pytest.mark.parametrize("name", ["hs7", "hs71", "g14", "keane", "gp_sample", "pressure_vessel"])
+def test_formulas_are_drawn_as_planes(name, tmp_path):
+    problem = make(name)
+    figure = problem.plot(problem.best_known.x, tmp_path / "plane.png")
+    assert figure.axes[0].get_title().startswith("f = ")
+    assert (tmp_path / "plane.png").stat().st_size > 10_000
+
+
 def test_titles_state_the_design():
     problem = make("truss25")
     figure = problem.plot(problem.best_known.x)

@@ -116,7 +116,9 @@ class Benchmark(Problem):
         return max((c.violation(outcomes[c.name]) for c in self.constraints), default=0.0)
 
     def plot(self, x: npt.ArrayLike, path: str | Path | None = None) -> Any:
-        """Draw the design; only problems with a physical shape can.
+        """Draw a design; here as a plane through ``x`` in the first two variables.
+
+        Problems with a physical shape draw that instead.
 
         Args:
             x: The design.
@@ -125,7 +127,9 @@ class Benchmark(Problem):
         Returns:
             The matplotlib ``Figure``.
         """
-        raise NotImplementedError(f"{type(self).__name__} has nothing to draw")
+        from lcbo.problems.slice_drawing import draw_slice
+
+        return draw_slice(self, self._checked_point(x), path)
 
     def _checked_point(self, x: npt.ArrayLike) -> Array:
         point = _numbers("x", x)
