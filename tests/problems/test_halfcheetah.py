@@ -100,6 +100,13 @@ def test_reference_is_feasible(problem):
     assert "not an optimum" in problem.best_known.how
 
 
+def test_finite_at_the_corners(problem):
+    rng = np.random.default_rng(0)
+    corners = [np.full(102, 0.2), np.full(102, -0.2), *rng.choice([-0.2, 0.2], (2, 102))]
+    for values in problem.evaluate_batch(corners).values():
+        assert np.isfinite(values).all()
+
+
 def test_noise_is_on_both_outcomes(problem):
     assert problem.noise_sd() == {"neg_velocity": 0.1, "g_energy": 0.1}
 

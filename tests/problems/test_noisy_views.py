@@ -80,6 +80,11 @@ def test_bad_noise_is_refused(sd, message):
         make("truss25").noisy(sd=sd)
 
 
+def test_bad_seed_is_refused():
+    with pytest.raises(lcbo.ArgumentError, match="rng: expected an integer of at least 0; got None"):
+        make("truss25").noisy(rng=None)
+
+
 def test_pickled_copies_get_streams_of_their_own():
     view = make("hs71").noisy(rng=0)
     x = np.full(4, 2.0)

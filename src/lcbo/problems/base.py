@@ -14,6 +14,7 @@ import numpy.typing as npt
 from lcbo.errors import ArgumentError
 from lcbo.problem import Constraint, Objective, Problem
 from lcbo.problems.noise import NoisyView
+from lcbo.problems.variants import check_integer
 from lcbo.types import Array
 
 _SLACK = 1e-9  # of the range: a point mapped from the unit cube may leave its bounds by rounding
@@ -94,6 +95,7 @@ class Benchmark(Problem):
             sd: A level multiplied with `noise_scale` (None: `noise_level`), or standard deviations by
                 outcome name in the outcomes' own units.
         """
+        check_integer("rng", rng, 0)
         return NoisyView(self, rng, self.noise_sd(sd))
 
     def noise_sd(self, sd: float | Mapping[str, float] | None = None) -> dict[str, float]:
