@@ -81,30 +81,33 @@ class Cheetah:
     def run(self, policy: Array, seed: int) -> Episode:
         """One episode of 1000 steps with actions tanh(policy (obs - mean) / std); policy is ``6 x 17``."""
         velocity = energy = 0.0
-        for moved, action in self.steps(policy, seed):
-            velocity += moved / self.seconds_per_step
-            energy += float(action @ action)
+        seconds = self.seconds_per_step
+        action, position = self.data.ctrl, self.data.qpos.item
+        for before in self.steps(policy, seed):
+            velocity += (position(0) - before) / seconds
+            energy += float(action.dot(action))
         return Episode(velocity / HORIZON, energy)
 
-    def steps(self, policy: Array, seed: int) -> Iterator[tuple[float, Array]]:
-        """Advance an episode; yields the distance moved forward and the action of each step."""
+    def steps(self, policy: Array, seed: int) -> Iterator[float]:
+        """Advance an episode; yields after each step where the robot was before it.
+
+        Everything is done in place: at 5000 steps per evaluation NumPy's overhead shows beside the physics.
+        """
         advance, model, data = self._mujoco.mj_step, self.model, self.data
         self._reset(np.random.default_rng(seed))
-        qpos, qvel, ctrl = data.qpos, data.qvel, data.ctrl
-        angles, mean, std = qpos[1:], self.mean, self.std
-        scaled, action = np.empty(OBSERVATIONS), np.empty(ACTIONS)
-        before = float(qpos[0])
+        angles, speeds, action, position = data.qpos[1:], data.qvel, data.ctrl, data.qpos.item
+        scaled, linear = np.empty(OBSERVATIONS), np.empty(ACTIONS)
+        parts = (scaled[: angles.size], scaled[angles.size :])
+        means = (self.mean[: angles.size], self.mean[angles.size :])
         for _ in range(HORIZON):
-            scaled[:8] = angles
-            scaled[8:] = qvel
-            np.subtract(scaled, mean, out=scaled)
-            np.divide(scaled, std, out=scaled)
-            np.tanh(policy @ scaled, out=action)
-            ctrl[:] = action
+            before = position(0)
+            np.subtract(angles, means[0], parts[0])
+            np.subtract(speeds, means[1], parts[1])
+            np.divide(scaled, self.std, scaled)
+            policy.dot(scaled, linear)
+            np.tanh(linear, action)
             advance(model, data, _SUBSTEPS)
-            after = float(qpos[0])
-            yield after - before, action
-            before = after
+            yield before
 
     def refresh(self) -> None:
         """Bring the positions of the limbs, which a step leaves one substep behind, up to the state."""
