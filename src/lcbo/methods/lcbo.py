@@ -23,6 +23,9 @@ from lcbo.steps.penalty import penalty_gradient, projected_step
 from lcbo.steps.schedules import at
 
 
+X: dict = {}
+
+
 class Lcbo(Method):
     """The state machine: initial design, then batches of repeats at x_k and exploration points."""
 
@@ -31,6 +34,7 @@ class Lcbo(Method):
         self.history = History(setup.dim, setup.n_outputs)
         self.explorer = EXPLORERS[options.explorer](**options.explorer_options)
         self.surrogate = _surrogate(setup, options)
+        self.surrogate.exact = X.get('exact', True)
         self.equality = np.array([t.equality for t in setup.terms], dtype=bool)
         self.queue = [(u, "init") for u in initial_design(setup)]
         self.batch: list[int] = []
@@ -139,7 +143,19 @@ class Lcbo(Method):
             return
         spread = np.sqrt(post.var.numpy())[rows]
         values = values + np.where(self.equality, 0.0, options.margin * spread)
+        if X.get("q") and hasattr(self, "forecast") and iterate:
+            told = [k for k in iterate if self.history.status[k] == TOLD]
+            y = self.history.y[told].mean(0)
+            f_mean, f_reach, f_noise = self.forecast
+            use = [0, *rows] if X.get("qf", True) else rows
+            err = np.abs(y - f_mean) - X.get("qs", 2.0) * f_noise / np.sqrt(1)
+            q = float((np.maximum(err, 0)/np.maximum(f_reach, 1e-300))[use].max())
+            self.q = q
+            if q > X["q"]: self.radius = max(self.radius * X.get("shrink", 0.7), options.radius[1])
         step = linearised_step(self.x, gradient[0], values, slopes, self.equality, self.radius)
+        if X.get("q"):
+            n = self.model.gp.hyper.noise_var.numpy()
+            self.forecast = ((mean + gradient @ step) * scaling.std + scaling.mean, np.linalg.norm(gradient, axis=1)*np.linalg.norm(step) * scaling.std, np.sqrt(n + post.var.numpy()) * scaling.std)
         self._adapt_radius(step)
         self.last_step, self.x = step, self.x + step
 
@@ -158,7 +174,9 @@ class Lcbo(Method):
         pending = self.history.u[self.history.pending(max(self.history.size - 4096, 0))]
         known = np.concatenate([pending, np.repeat(self.x[None], aware, 0)])
         gp = self.model.gp.conditioned(torch.from_numpy(known))
-        box = Box.around(x, 1.0 if self.options.delta is None else self.options.delta)
+        delta = 1.0 if self.options.delta is None else self.options.delta
+        if X.get("kappa"): delta = float(np.clip(X["kappa"] * self.radius, X.get("dmin", 0.005), delta))
+        box = Box.around(x, delta)
         rng = generator(self.setup.seed, "explore", self.history.size)
         return self.explorer(gp, x, count, box, rng).numpy()
 
@@ -203,7 +221,7 @@ def _surrogate(setup: Setup, options: LcboOptions) -> Surrogate:
     start = Hyperparameters(
         length.clone(), per_output("outputscale"), per_output("noise_var"), per_output("mean"), options.kernel
     )
-    fit = {"lattice": LatticeFit(), "map": MapFit(), "fixed": None}[options.fit]
+    fit = {"lattice": LatticeFit(**X.get("lat", {})), "map": MapFit(), "fixed": None}[options.fit]
     return Surrogate(
         start,
         fit,
