@@ -59,7 +59,7 @@ def main() -> None:
         for name in EXPLORERS:
             ratio.setdefault((name, dim), []).append(gain[name] / gain["paper"])
             ratio.setdefault((name, 0), []).append(gain[name] / gain["paper"])
-    print(f"{args.instances} instances, batch {args.batch}, one thread; reduction of the worst output's trace")
+    print(f"{args.instances} instances, batch {args.batch}, one thread: reduction of the worst trace")
     print(f"{'way':<12}{'d':>5}{'median/paper':>14}{'min/paper':>12}{'time ms':>10}{'time/paper':>12}")
     for dim in (25, 50, 100, 0):
         for name in EXPLORERS:

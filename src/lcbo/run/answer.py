@@ -41,7 +41,7 @@ def snapshot(log: Log, info: Mapping[str, float]) -> Snapshot:
     result.success = log.best is not None
     result.latest = log.observations[-1] if log.observations else None
     result.info = dict(info)
-    result.nfev = len(log.observations) - sum(o.role == "data" for o in log.observations)
+    result.nfev = len(log.observations) - log.n_data
     result.nit = int(info.get("iteration", 0))
     result.nfail = log.n_failed
     return result

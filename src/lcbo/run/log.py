@@ -65,6 +65,7 @@ class Log:
         observations: in the order they ended.
         best: the feasible observation with the best objective, if any.
         n_failed: how many failed.
+        n_data: how many were brought along rather than made by this run.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -72,14 +73,25 @@ class Log:
         self.observations: list[Observation] = []
         self.best: Observation | None = None
         self.n_failed = 0
+        self.n_data = 0
+        self._y = np.empty((64, len(problem.outcomes)))
 
     def add(self, observation: Observation) -> None:
         """Append an ended evaluation."""
+        if len(self.observations) == len(self._y):
+            self._y = np.concatenate([self._y, np.empty_like(self._y)])
+        self._y[len(self.observations)] = self.problem.to_rows(observation.outcomes)
         self.observations.append(observation)
         self.n_failed += observation.failed is not None
+        self.n_data += observation.role == "data"
         better = self.best is None or self.objective(observation) < self.objective(self.best)
         if better and self._usable(observation) and self.problem.feasible(observation.outcomes):
             self.best = observation
+
+    @property
+    def rows(self) -> Array:
+        """Output rows of all evaluations, ``n x (1 + m)``; NaN where missing or failed."""
+        return self._y[: len(self.observations)]
 
     def objective(self, observation: Observation) -> float:
         """Return the observed objective, signed so that less is better."""
@@ -92,24 +104,31 @@ class Log:
         """
         if self.best is not None:
             return self.best
-        usable = [o for o in self.observations if self._usable(o)]
-        scale = self.scale()
-        return min(usable, key=lambda o: self.problem.infeasibility(o.outcomes, scale), default=None)
+        usable = np.flatnonzero(~np.isnan(self.rows[:, 0]))
+        if not usable.size:
+            return None
+        y, scale = self.rows[usable], list(self.scale().values())
+        total = np.zeros(usable.size)
+        for term in self.problem.terms:
+            value = term.sign * (y[:, term.row] - term.threshold)
+            excess = np.abs(value) - term.tol if term.equality else value
+            total += np.where(np.isnan(value), np.inf, np.maximum(excess, 0.0) / scale[term.row])
+        return self.observations[int(usable[total.argmin()])]
 
     def scale(self) -> dict[str, float]:
         """Return every outcome's standard deviation over the run; its size, else 1, while it is constant."""
         scale = {}
-        for name in self.problem.outcomes:
-            values = np.array([o.outcomes[name] for o in self.observations if name in o.outcomes])
-            spread = float(values.std()) if values.size else 0.0
+        for name, column in zip(self.problem.outcomes, self.rows.T, strict=True):
+            values = column[~np.isnan(column)]
             size = float(np.abs(values).max()) if values.size else 0.0
+            spread = size * float((values / size).std()) if size > 0.0 else 0.0  # 1e200 squared overflows
             scale[name] = spread or size or 1.0
         return scale
 
     def history(self) -> History:
         """Return the run as arrays."""
         problem, seen = self.problem, self.observations
-        rows = np.array([problem.to_rows(o.outcomes) for o in seen]).reshape(len(seen), len(problem.outcomes))
+        rows = self.rows.copy()
         feasible = np.array([self._usable(o) and problem.feasible(o.outcomes) for o in seen], dtype=bool)
         running = np.minimum.accumulate(np.where(feasible, rows[:, 0], np.inf))
         sign = -1.0 if problem.objective.maximize else 1.0
