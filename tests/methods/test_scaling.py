@@ -1,0 +1,93 @@
+"""Units must not matter: rescaled inputs or outcomes leave the run unchanged in the unit cube."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import lcbo
+
+DIM = 5
+LOW, HIGH = np.array([0.0, -1.0, 2.0, -3.0, 0.5]), np.array([1.0, 3.0, 2.5, 5.0, 4.5])
+Noise = Callable[[], np.ndarray]
+
+
+def simulate(x: np.ndarray) -> np.ndarray:
+    """Objective, one inequality (<= 0.1) and one equality (= 0.02) of a point in the unscaled box."""
+    u = (x - LOW) / (HIGH - LOW)
+    return np.array([np.sum((u - 0.3) ** 2), np.sin(3 * u[0]) + u[1] * u[2] - 0.9, np.mean(u[2:] ** 2) - 0.2])
+
+
+def trajectory(
+    budget: int,
+    inputs: np.ndarray | float = 1.0,
+    outputs: np.ndarray | float = 1.0,
+    noise: float = 0.0,
+    deterministic: bool = False,
+) -> np.ndarray:
+    """Unit-cube points of a run of `lcbo` whose inputs and outcomes are multiplied by factors."""
+    inputs = np.broadcast_to(inputs, DIM)
+    factor = np.broadcast_to(outputs, 3)
+    rng = np.random.default_rng(0)
+
+    def scaled(x: np.ndarray) -> dict[str, float]:
+        y = (simulate(x / inputs) + noise * rng.standard_normal(3)) * factor
+        return dict(zip(("f", "c", "h"), y, strict=True))
+
+    result = lcbo.minimize(
+        scaled,
+        list(zip(LOW * inputs, HIGH * inputs, strict=True)),
+        [
+            lcbo.Constraint("c", ub=0.1 * float(factor[1])),
+            lcbo.Constraint("h", eq=0.02 * float(factor[2]), tol=0.01 * float(factor[2])),
+        ],
+        "f",
+        budget=budget,
+        deterministic=deterministic,
+        rng=3,
+    )
+    return lcbo.Problem(list(zip(LOW * inputs, HIGH * inputs, strict=True))).space.to_unit(result.history.X)
+
+
+POWERS = {
+    "one input": {"inputs": 2.0 ** np.array([0, 20, 0, 0, 0])},
+    "all inputs": {"inputs": 2.0 ** np.array([-30, 20, 3, -1, 7])},
+    "objective": {"outputs": 2.0 ** np.array([40, 0, 0])},
+    "inequality": {"outputs": 2.0 ** np.array([0, -35, 0])},
+    "equality": {"outputs": 2.0 ** np.array([0, 0, 25])},
+    "everything": {
+        "inputs": 2.0 ** np.array([5, -5, 50, -50, 1]),
+        "outputs": 2.0 ** np.array([-60, 60, 17]),
+    },
+}
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+@pytest.mark.parametrize("factors", POWERS.values(), ids=POWERS)
+def test_power_of_two_changes_nothing(factors: dict[str, np.ndarray], noise: float) -> None:
+    np.testing.assert_array_equal(trajectory(40, noise=noise, **factors), trajectory(40, noise=noise))
+
+
+@pytest.mark.parametrize("factors", POWERS.values(), ids=POWERS)
+def test_power_of_two_changes_nothing_without_noise(factors: dict[str, np.ndarray]) -> None:
+    scaled = trajectory(40, deterministic=True, **factors)
+    np.testing.assert_array_equal(scaled, trajectory(40, deterministic=True))
+
+
+DECIMALS = {
+    f"{name} by {factor:g}": {kind: np.where(np.arange(size) == which, factor, 1.0)}
+    for factor in (1e6, 1e-6)
+    for name, kind, size, which in (
+        ("input", "inputs", DIM, 1),
+        ("objective", "outputs", 3, 0),
+        ("inequality", "outputs", 3, 1),
+        ("equality", "outputs", 3, 2),
+    )
+}
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+@pytest.mark.parametrize("factors", DECIMALS.values(), ids=DECIMALS)
+def test_millions_change_next_to_nothing(factors: dict[str, np.ndarray], noise: float) -> None:
+    scaled = trajectory(80, noise=noise, **factors)
+    np.testing.assert_allclose(scaled, trajectory(80, noise=noise), atol=1e-4, rtol=0.0)
