@@ -1,0 +1,149 @@
+"""Wrong input to `lcbo.minimize` gets an error that names the argument, what was expected and what came."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import Bounds, NonlinearConstraint
+
+import lcbo
+from lcbo import ArgumentError, OutcomeError, TooManyFailuresError
+
+BOX = [(0.0, 1.0)] * 3
+
+
+def simulate(x: np.ndarray) -> dict[str, float]:
+    return {"f": float(x @ x), "c": float(0.2 - x[0])}
+
+
+def run(fun: Any = simulate, **arguments: Any) -> lcbo.Result:
+    defaults = {"bounds": BOX, "constraints": ["c <= 0"], "objective": "f", "budget": 12}
+    return lcbo.minimize(fun, **(defaults | arguments))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "argument", "expected", "got"),
+    [
+        ({"bounds": [(0, 1), (3, 2)]}, "bounds of 'x1'", "low <= high", "(3.0, 2.0)"),
+        ({"bounds": {"A1": (0, 1), "A2": (3, 2)}}, "bounds of 'A2'", "low <= high", "(3.0, 2.0)"),
+        ({"bounds": Bounds([0, 2], [1, 1])}, "bounds of 'x1'", "low <= high", "(2.0, 1.0)"),
+        ({"bounds": [(0, np.inf)]}, "bounds of 'x0'", "finite", "inf"),
+        ({"bounds": [(np.nan, 1)]}, "bounds of 'x0'", "finite", "nan"),
+        ({"bounds": [(0, 1), (5, 5, 5)]}, "bounds of 'x1'", "(low, high)", "(5, 5, 5)"),
+        ({"bounds": 7}, "bounds", "(low, high)", "int 7"),
+        ({"bounds": [(2, 2), (3, 3)]}, "bounds", "low < high", "only fixed"),
+        ({"bounds": [("red", "blue")]}, "bounds of 'x0'", "categorical", "('red', 'blue')"),
+        ({"bounds": [["steel", "wood", "glass"]]}, "bounds of 'x0'", "categorical", "'glass'"),
+        ({"bounds": [range(4)]}, "bounds of 'x0'", "integer", "range(0, 4)"),
+        ({"bounds": [(0, 4, "int")]}, "bounds of 'x0'", "integer", "'int'"),
+        ({"bounds": [(False, True)]}, "bounds of 'x0'", "integer", "(False, True)"),
+        ({"x0": [0.5, 0.5]}, "x0", "3 numbers", "shape (1, 2)"),
+        ({"x0": [0.5, 0.5, 1.5]}, "x0", "'x2' within [0, 1]", "1.5"),
+        ({"x0": [0.5, 0.5, np.nan]}, "x0", "'x2' within [0, 1]", "nan"),
+        ({"x0": ["a", "b", "c"]}, "x0", "3 numbers", "'a'"),
+        ({"x0": np.zeros((13, 3))}, "x0", "at most budget=12", "13"),
+        ({"n_init": 13}, "n_init", "at most budget=12", "13"),
+        ({"n_init": 0}, "n_init", "at least 1", "0"),
+        ({"noise": {"mass": 1.0}}, "noise", "['f', 'c']", "mass"),
+        ({"noise": -1.0}, "noise of 'f'", "at least 0", "-1.0"),
+        ({"data": [([0, 0, 0], {"mass": 1.0})]}, "data", "['f', 'c']", "mass"),
+        ({"data": [([0, 0], {"f": 1.0})]}, "data", "3 numbers", "shape (1, 2)"),
+        ({"constraints": ["c <= 0", "c <= 1"]}, "constraints", "once", "'c' twice"),
+        ({"constraints": ["f <= 0"]}, "constraints", "other than the objective", "'f'"),
+        ({"constraints": ["c == 0"]}, "constraints", "tol", "'c == 0'"),
+        ({"constraints": ["c < < 0"]}, "constraints", "'stress <= 40000'", "'c < < 0'"),
+        ({"constraints": [{"type": "ineq"}]}, "constraints", "NonlinearConstraint", "{'type': 'ineq'}"),
+        (
+            {"constraints": NonlinearConstraint(lambda x: x, 0, 0)},
+            "NonlinearConstraint component 0",
+            "tol=",
+            "lb = ub = 0",
+        ),
+        ({"bounds": {"c": (0, 1), "b": (0, 1)}}, "bounds", "other than the outcomes'", "['c']"),
+        ({"objective": 3}, "objective", "name", "int 3"),
+        ({"budget": 0}, "budget", "at least 1", "0"),
+        ({"budget": 10.5}, "budget", "integer", "10.5"),
+        ({"method": "lcba"}, "method", "lcbo, lcbo-paper", "'lcba'"),
+        ({"options": {"explor": 3}}, "options", "explore", "explor"),
+        ({"rng": "seed"}, "rng", "integer", "'seed'"),
+        ({"time_limit": -1}, "time_limit", "above 0", "-1"),
+    ],
+)
+def test_wrong_argument_is_named(arguments: dict[str, Any], argument: str, expected: str, got: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        run(**arguments)
+    error = caught.value
+    assert error.argument == argument
+    assert expected in error.expected
+    assert got in str(error.got)
+    assert str(error) == f"{error.argument}: expected {error.expected}; got {error.got}"
+
+
+def test_equality_without_tolerance_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"'balance'.*tol=1e-3.*got tol=None"):
+        run(constraints=[lcbo.Constraint("balance", eq=0.0)])
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (None, r"fun: expected .*\['f', 'c'\].*got NoneType"),
+        ("fast", r"fun: expected .*\['f', 'c'\].*got str 'fast'"),
+        (1.0, r"fun: expected .*\(f, c\).*got float"),
+        ([1.0, 2.0], r"fun: expected .*\(f, c\).*got list"),
+        ((1.0, [1.0, 2.0]), "fun: expected .*1 values.*got 2 values"),
+        ((1.0, []), "fun: expected .*1 values.*got 0 values"),
+        ({"f": 1.0, "cc": 1.0}, r"fun: expected .*\['c'\] missing, got 'f', 'cc'"),
+        ({"f": None, "c": 1.0}, "outcome 'f': expected a real number; got NoneType"),
+        ({"f": "1.0", "c": 1.0}, "outcome 'f': expected a real number; got str"),
+        ({"f": 1.0, "c": 1 + 2j}, "outcome 'c': expected a real number; got complex"),
+        ({"f": 1.0, "c": np.array([1.0, 2.0])}, "outcome 'c': expected a real number; got ndarray"),
+        ((np.complex128(1.0), [0.0]), "outcome 'f': expected a real number; got complex128"),
+    ],
+)
+def test_wrong_return_is_named_at_the_first_evaluation(returned: Any, message: str) -> None:
+    with pytest.raises(OutcomeError, match=message):
+        run(lambda _: returned)
+
+
+@pytest.mark.parametrize("returned", [(np.nan, [0.0]), {"f": 1.0, "c": np.inf}])
+def test_function_that_is_never_finite_is_named(returned: Any) -> None:
+    with pytest.raises(TooManyFailuresError, match="^fun: expected outcomes; all 10 .*outcome '(f|c)' is"):
+        run(lambda _: returned)
+
+
+@pytest.mark.parametrize("method", ["lcbo", "lcbo-paper"])
+@pytest.mark.parametrize("broken", ["raise", None, "text", (1.0, []), (np.nan, [0.0]), (1j, [0.0])])
+def test_failure_mid_run_loses_nothing(method: str, broken: Any) -> None:
+    calls: list[np.ndarray] = []
+
+    def fun(x: np.ndarray) -> Any:
+        calls.append(x)
+        if len(calls) % 4:
+            return simulate(x)
+        if broken == "raise":
+            raise RuntimeError("solver diverged")
+        return broken
+
+    small = {"explorer_options": {"starts": 1, "steps": 2}} if method == "lcbo-paper" else {}
+    result = run(fun, budget=24, method=method, options=small)
+    assert len(calls) == result.nfev == 24
+    assert result.nfail == 6
+    np.testing.assert_array_equal(result.history.X, calls)
+    assert np.isfinite(result.history.outcomes["f"]).sum() == 18
+
+
+def test_too_many_failures_end_the_run_with_what_there_is() -> None:
+    calls: list[np.ndarray] = []
+
+    def fun(x: np.ndarray) -> dict[str, float]:
+        calls.append(x)
+        if len(calls) > 8:
+            raise RuntimeError("licence expired")
+        return simulate(x)
+
+    result = run(fun, budget=100)
+    assert result.nfev == 20
+    assert "too many evaluations failed (12 of 20" in result.reason
+    assert "licence expired" in result.message
+    assert result.x is not None
