@@ -112,6 +112,13 @@ def test_result_is_a_scipy_result_with_everything_recorded():
     assert "<History of 20 evaluations>" in repr(result)
 
 
+def test_result_prints_when_nothing_is_constrained_and_no_option_is_given():
+    result = lcbo.minimize(lambda x: x.sum(), [(0, 1)], budget=4)
+    assert result.options == result.multipliers == {}
+    assert "nfev: 4" in repr(result)
+    assert "nfev: 4" in str(result)
+
+
 def test_result_survives_pickling():
     result = run(believing([1.5, -0.2], [0.1, 0.4]), noise=0.1)
     result.options = {}

@@ -11,7 +11,16 @@ from lcbo.run.log import History
 from lcbo.types import Array, Observation
 
 
-class Snapshot(OptimizeResult):
+class _Printable(OptimizeResult):
+    """A SciPy result that prints with empty mappings left out, which SciPy's own printing trips over."""
+
+    def __repr__(self) -> str:
+        shown = OptimizeResult()
+        shown.update({k: v for k, v in self.items() if not isinstance(v, Mapping) or v})
+        return repr(shown)
+
+
+class Snapshot(_Printable):
     """The best observed point so far, as callbacks get it.
 
     Attributes:
@@ -37,7 +46,7 @@ class Snapshot(OptimizeResult):
     info: dict[str, float]
 
 
-class Result(OptimizeResult):
+class Result(_Printable):
     """The answer of a run.
 
     Attributes:
