@@ -7,10 +7,10 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 export OMP_NUM_THREADS ?= 1
 export PYTHONDONTWRITEBYTECODE ?= 1
 
-.PHONY: demo test lint format clean
+.PHONY: demo test lint format docs pictures clean
 
 demo: .venv/.installed
-	$(BIN)/lcbo demo
+	$(BIN)/lcbo demo --out lcbo-demo
 
 test: lint
 	$(BIN)/python -m pytest -n 2
@@ -23,6 +23,13 @@ lint: .venv/.installed-dev
 format: .venv/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: .venv/.installed-dev
+	$(BIN)/python docs/build_api.py
+
+# The pictures of the README: a real run, to be drawn anew when the default method changes.
+pictures: .venv/.installed
+	$(BIN)/lcbo demo --budget 1000 --out docs/images
 
 .venv:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lcbo needs Python 3.11 or newer")'

@@ -303,6 +303,16 @@ def test_data_is_used_and_costs_no_budget(method: str) -> None:
 
 
 @each_method
+def test_data_alone_carries_a_run_whose_own_design_failed(method: str) -> None:
+    points = problem().space.from_unit(np.random.default_rng(3).random((6, DIM)))
+    opt = optimizer(method, 12, data=[(x, outcomes(x)) for x in points])
+    for candidate in opt.ask():
+        opt.tell(candidate.id, failed="diverged")
+    drive(opt)
+    assert opt.n_ended == 12
+
+
+@each_method
 def test_seed_changes_the_run(method: str) -> None:
     assert not np.array_equal(drive(optimizer(method, rng=0)), drive(optimizer(method, rng=1)))
 

@@ -1,0 +1,47 @@
+"""The documentation is true: its code runs, its links lead somewhere, the reference is up to date."""
+
+import re
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lcbo
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def test_reference_is_up_to_date() -> None:
+    built = runpy.run_path(str(ROOT / "docs" / "build_api.py"))
+    page = (ROOT / "docs" / "api.md").read_text()
+    assert page == built["page"](), "run make docs"
+    for name in set(lcbo.__all__) - {"problems"}:
+        assert f"### `lcbo.{name}`" in page
+
+
+def test_readme_code_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(blocks) >= 6
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)
+    assert (tmp_path / "run.png").exists()
+    assert names["result"].nfev == 60
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_to_files(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+?)\)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+def test_modules_named_by_the_algorithm_page_exist() -> None:
+    text = (ROOT / "docs" / "algorithm.md").read_text()
+    named = re.findall(r"`((?:models|acquisition|steps|methods|run)/\w+\.py)`", text)
+    assert named
+    for module in named:
+        assert (ROOT / "src" / "lcbo" / module).exists(), module
