@@ -24,6 +24,7 @@ def cholesky(a: Tensor) -> Tensor:
     Raises:
         ModelError: when the last rung of the ladder fails too.
     """
+    factor: Tensor
     factor, info = torch.linalg.cholesky_ex(a)
     if not bool(info.any()):
         return factor

@@ -182,7 +182,7 @@ def top_eigenvector(cov: Tensor) -> Tensor:
     Args:
         cov: ``d x d`` symmetric.
     """
-    vector = torch.linalg.eigh(cov).eigenvectors[:, -1]
+    vector: Tensor = torch.linalg.eigh(cov).eigenvectors[:, -1]
     return vector * torch.sign(vector[vector.abs().argmax()])
 
 

@@ -110,7 +110,9 @@ class GradientInformation:
 
         away = (self.x - points) * inv2
         along = (response * away).sum(-1, keepdim=True)
-        through_slope = parts.phi1_here[..., None] * response * inv2 - parts.phi2_here[..., None] * along * away
+        through_slope = (
+            parts.phi1_here[..., None] * response * inv2 - parts.phi2_here[..., None] * along * away
+        )
 
         by_start = parts.white.view(batch, -1, starts, size).transpose(1, 2)
         spread = (by_start @ gram).transpose(1, 2).reshape_as(parts.white)

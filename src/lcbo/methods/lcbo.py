@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy.special import ndtr
 from torch import Tensor
 
 from lcbo.acquisition.explore import EXPLORERS, Box
@@ -13,17 +15,16 @@ from lcbo.methods.design import best_index, initial_design, term_values
 from lcbo.methods.history import FAILED, PENDING, TOLD, History
 from lcbo.methods.lcbo_options import LcboOptions
 from lcbo.methods.protocol import Array, Belief, Method, Proposal, Setup
-from lcbo.models.fit import MapFit
-from lcbo.models.gp import Hyperparameters
+from lcbo.models.fit import LogNormal, MapFit
+from lcbo.models.gp import Hyperparameters, Posterior
 from lcbo.models.lattice import LatticeFit
+from lcbo.models.repeats import Repeats
 from lcbo.models.surrogate import Model, Surrogate
 from lcbo.random import generator
 from lcbo.steps.linearised import linearised_step
 from lcbo.steps.penalty import penalty_gradient, projected_step
+from lcbo.steps.radius import adapted_radius
 from lcbo.steps.schedules import at
-
-
-X: dict = {}
 
 
 class Lcbo(Method):
@@ -32,86 +33,131 @@ class Lcbo(Method):
     def __init__(self, setup: Setup, options: LcboOptions) -> None:
         self.setup, self.options = setup, options
         self.history = History(setup.dim, setup.n_outputs)
+        self.repeats = Repeats(setup.noise_var)
         self.explorer = EXPLORERS[options.explorer](**options.explorer_options)
         self.surrogate = _surrogate(setup, options)
-        self.surrogate.exact = X.get('exact', True)
-        self.equality = np.array([t.equality for t in setup.terms], dtype=bool)
-        self.queue = [(u, "init") for u in initial_design(setup)]
-        self.batch: list[int] = []
+        self._rows = [t.row for t in setup.terms]
+        self._sign = np.array([t.sign for t in setup.terms])
+        self._equality = np.array([t.equality for t in setup.terms], dtype=bool)
+        self._queue = [(u, "init") for u in initial_design(setup)]
+        self._batch: list[int] = []
+        self._model: Model | None = None
+        self._model_version = -1
+        self._told = 0
         self.iteration = 0
         self.x: Array | None = None
         self.radius = options.radius[0]
-        self.last_step = np.zeros(setup.dim)
-        self.model: Model | None = None
+        self.last_step: Array = np.zeros(setup.dim)
 
     def include(self, u: Array, y: Array) -> int:
+        """Take a point evaluated elsewhere into the data and return the key it got."""
         key = self.history.add(u)
-        self.history.settle(key, y)
+        self.tell(key, y)
         return key
 
     def ask(self, n: int | None = None) -> list[Proposal]:
-        if not self.queue and self._may_step(eager=n is not None):
+        """Return new proposals without blocking; see the protocol."""
+        if not self._queue and self._may_step(eager=n is not None):
             self._advance()
-        wanted = len(self.queue) if n is None else n
-        out = [self._propose(*self.queue.pop(0)) for _ in range(min(wanted, len(self.queue)))]
-        if n is not None and len(out) < n:
-            out += [self._propose(u, "explore") for u in self._more(n - len(out))]
-        return out
+        count = len(self._queue) if n is None else min(n, len(self._queue))
+        points, self._queue = self._queue[:count], self._queue[count:]
+        if n is not None and count < n:
+            points += [(u, "explore") for u in self._further(n - count, [u for u, _ in points])]
+        return [self._propose(u, role) for u, role in points]
 
     def tell(self, key: int, y: Array | None) -> None:
-        if y is not None:
-            if not hasattr(self, 'groups'): self.groups = {}; self.pool=np.zeros((2,len(y)))
-            b = self.history.u[key].tobytes()
-            if b in self.groups:
-                n, m = self.groups[b]
-                self.pool[0] += (y-m)**2*n/(n+1); self.pool[1] += 1
-                self.groups[b] = (n+1, m+(y-m)/(n+1))
-            else: self.groups[b] = (1, y)
+        """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
         self.history.settle(key, y)
+        if y is not None:
+            self.repeats.add(self.history.u[key], y)
+            self._told += 1
+
+    def recommend(self) -> Array | None:
+        """Return the evaluated point of the window with the best posterior.
+
+        Least mean objective among points whose joint probability of feasibility is at least one half;
+        where there is none, the most probably feasible point.
+        """
+        model = self._current_model()
+        if model is None:
+            return None
+        mean, var = (moment.numpy() for moment in model.gp.predict(model.gp.x))
+        scale = model.scaling.std[self._rows][:, None]
+        values = self._standardised_terms(model, mean.T).T
+        spread = np.sqrt(np.maximum(var[self._rows], 1e-18))
+        tol = np.array([[t.tol] for t in self.setup.terms]).reshape(-1, 1) / scale
+        one_sided = ndtr(-values / spread)
+        two_sided = ndtr((tol - values) / spread) - ndtr((-tol - values) / spread)
+        feasibility = np.where(self._equality[:, None], two_sided, one_sided).prod(0)
+        likely = feasibility >= 0.5
+        best = np.where(likely, mean[0], np.inf).argmin() if likely.any() else feasibility.argmax()
+        return model.gp.x[int(best)].numpy().copy()
+
+    def belief(self, u: Array) -> Belief | None:
+        """Return the model's belief at a point, or ``None`` before the initial design is told."""
+        model = self._current_model()
+        if model is None:
+            return None
+        post, std = model.gp.posterior(torch.from_numpy(u)), model.scaling.std
+        slope_var = post.gradient_cov.diagonal(dim1=-2, dim2=-1).clamp_min(0.0)
+        return Belief(
+            u=u,
+            mean=post.mean.numpy() * std + model.scaling.mean,
+            std=post.var.sqrt().numpy() * std,
+            gradient=post.gradient.numpy() * std[:, None],
+            gradient_std=slope_var.sqrt().numpy() * std[:, None],
+            scale=std,
+        )
+
+    def info(self) -> Mapping[str, float]:
+        """Return iteration, step length, penalty factor (of the penalty step) and rescues so far."""
+        k = max(self.iteration, 1)
+        numbers: dict[str, float] = {"iteration": self.iteration, "rescues": self.surrogate.rescues}
+        if self.options.step == "penalty":
+            return {**numbers, "step": at(self.options.eta, k), "penalty": at(self.options.rho, k)}
+        return {**numbers, "step": self.radius}
 
     def _propose(self, u: Array, role: str) -> Proposal:
         key = self.history.add(u)
-        self.batch.append(key)
+        self._batch.append(key)
         return Proposal(key, u, role, self.iteration)
 
     def _may_step(self, eager: bool) -> bool:
-        status = self.history.status[self.batch]
+        """Whether the batch is complete, or complete enough when more work is asked for."""
+        status = self.history.status[self._batch]
         if not (status == PENDING).any():
             return True
-        told = (status == TOLD).sum()
-        return eager and not self.options.wait_for_all and bool(2 * told >= len(self.batch))
+        told = int((status == TOLD).sum())
+        return eager and not self.options.wait_for_all and 2 * told >= len(self._batch)
 
     def _advance(self) -> None:
         """Finish iteration k: fit, step to x_{k+1}, queue its batch."""
         keys = self.history.recent(self._window())
         if len(keys) == 0:
-            rng = generator(self.setup.seed, "redesign", self.history.size)
-            self.queue = [(u, "init") for u in rng.random((max(self.setup.n_init, 1), self.setup.dim))]
-            self.batch = []
+            self._queue = [(u, "init") for u in self._uniform(max(self.setup.n_init, 1))]
+            self._batch = []
             return
+        model = self._build(keys, refit=self.iteration % self.options.fit_every == 0)
         if self.x is None:
-            keys_all = self.history.recent(None)
-            self.x = self.history.u[keys_all[best_index(self.history.y[keys_all], self.setup.terms)]].copy()
-            self.model = self._build(keys, refit=True)
+            everything = self.history.recent(None)
+            best = best_index(self.history.y[everything], self.setup.terms)
+            self.x = self.history.u[everything[best]].copy()
         else:
-            refit = self.iteration % self.options.fit_every == 0
-            self.model = self._build(keys, refit)
-            self._step()
+            self._step(model, self.x)
         self.iteration += 1
-        self.batch = []
-        repeats = int(at(self.options.repeats, self.iteration))
-        if self.options.fit == "lattice" and self.iteration <= 1: repeats += 4
-        explore = int(at(self.options.explore, self.iteration))
-        self.queue = [(self.x, "iterate")] * repeats
+        self._batch = []
+        count = int(at(self.options.repeats, self.iteration))
+        repeats = count + (self._probes() if self.iteration == 1 else 0)
         aware = repeats if self.options.condition_on_repeats else 0
-        self.queue += [(z, "explore") for z in self._explore(explore, aware)]
+        explore = self._explore(int(at(self.options.explore, self.iteration)), [self.x] * aware)
+        self._queue = [(self.x, "iterate")] * repeats + [(z, "explore") for z in explore]
 
-    def _build(self, keys: np.ndarray, refit: bool) -> Model:
-        return self.surrogate.build(self.history.u[keys], self.history.y[keys], refit, self._pooled() if self.options.fit=="lattice" else None)
-
-    def _pooled(self):
-        if not hasattr(self, 'groups'): self.groups = {}; self.seen = 0
-        return self.pool
+    def _probes(self) -> int:
+        """Extra repeats at the first iterate: they tell how noisy each output is."""
+        if all(v is not None for v in self.setup.noise_var):
+            return 0
+        affordable = 10**9 if self.setup.budget is None else self.setup.budget // 25
+        return min(self.options.noise_probes, affordable)
 
     def _window(self) -> int | None:
         if self.options.window is None:
@@ -121,110 +167,108 @@ class Lcbo(Method):
             size = min(size, self.options.window_limit)
         return max(size, 2)
 
-    def _step(self) -> None:
-        assert self.x is not None and self.model is not None
-        iterate = [k for k in self.batch if (self.history.u[k] == self.x).all()]
-        if iterate and (self.history.status[iterate] == FAILED).all():
-            self.x = self.x - 0.5 * self.last_step  # halfway back towards the last good point
+    def _build(self, keys: NDArray[np.intp], refit: bool) -> Model:
+        model = self.surrogate.build(self.history.u[keys], self.history.y[keys], self.repeats, refit)
+        self._model, self._model_version = model, self._told
+        return model
+
+    def _current_model(self) -> Model | None:
+        """The model with everything told so far, for the answer; hyperparameters as last fitted."""
+        if self._model is None or self._model_version == self._told:
+            return self._model
+        return self._build(self.history.recent(self._window()), refit=False)
+
+    def _standardised_terms(self, model: Model, mean: Array) -> Array:
+        """Term values over each output's scale; the zero level stays where the user put it."""
+        scaling = model.scaling
+        return term_values(mean * scaling.std + scaling.mean, self.setup.terms) / scaling.std[self._rows]
+
+    def _step(self, model: Model, x: Array) -> None:
+        here = [key for key in self._batch if np.array_equal(self.history.u[key], x)]
+        if here and (self.history.status[here] == FAILED).all() and self.last_step.any():
+            # The iterate cannot be evaluated: go back halfway towards the last good one.
             self.last_step = 0.5 * self.last_step
+            self.x = x - self.last_step
             return
-        options, k = self.options, self.iteration
-        post = self.model.gp.posterior(torch.from_numpy(self.x))
-        mean, gradient = post.mean.numpy(), post.gradient.numpy()
-        scaling, terms = self.model.scaling, self.setup.terms
-        rows = [t.row for t in terms]
-        sign = np.array([t.sign for t in terms])
-        values = term_values(mean * scaling.std + scaling.mean, terms) / scaling.std[rows]
-        slopes = sign[:, None] * gradient[rows]
-        if options.step == "penalty":
-            direction = penalty_gradient(gradient[0], values, slopes, self.equality, at(options.rho, k))
-            moved = projected_step(self.x, direction, at(options.eta, k), options.normalise)
-            self.last_step, self.x = moved - self.x, moved
+        post = model.gp.posterior(torch.from_numpy(x))
+        gradient = post.gradient.numpy()
+        values = self._standardised_terms(model, post.mean.numpy())
+        slopes = self._sign[:, None] * gradient[self._rows]
+        if self.options.step == "penalty":
+            rho, eta = (at(s, self.iteration) for s in (self.options.rho, self.options.eta))
+            direction = penalty_gradient(gradient[0], values, slopes, self._equality, rho)
+            moved = projected_step(x, direction, eta, self.options.normalise)
+            self.last_step, self.x = moved - x, moved
             return
-        spread = np.sqrt(post.var.numpy())[rows]
-        values = values + np.where(self.equality, 0.0, options.margin * spread)
-        if X.get("q") and hasattr(self, "forecast") and iterate:
-            told = [k for k in iterate if self.history.status[k] == TOLD]
-            y = self.history.y[told].mean(0)
-            f_mean, f_reach, f_noise = self.forecast
-            use = [0, *rows] if X.get("qf", True) else rows
-            err = np.abs(y - f_mean) - X.get("qs", 2.0) * f_noise / np.sqrt(1)
-            q = float((np.maximum(err, 0)/np.maximum(f_reach, 1e-300))[use].max())
-            self.q = q
-            if q > X["q"]: self.radius = max(self.radius * X.get("shrink", 0.7), options.radius[1])
-        step = linearised_step(self.x, gradient[0], values, slopes, self.equality, self.radius)
-        if X.get("q"):
-            n = self.model.gp.hyper.noise_var.numpy()
-            self.forecast = ((mean + gradient @ step) * scaling.std + scaling.mean, np.linalg.norm(gradient, axis=1)*np.linalg.norm(step) * scaling.std, np.sqrt(n + post.var.numpy()) * scaling.std)
-        self._adapt_radius(step)
-        self.last_step, self.x = step, self.x + step
+        values = values + self._margins(post, slopes)
+        step = linearised_step(x, gradient[0], values, slopes, self._equality, self.radius)
+        budget = self.setup.budget
+        spent = 0.0 if budget is None else min(self.history.size / budget, 1.0)
+        self.radius = adapted_radius(self.radius, step, self.last_step, self.options.radius[1:], spent)
+        self.last_step, self.x = step, x + step
 
-    def _adapt_radius(self, step: Array) -> None:
-        size = np.linalg.norm(step) * np.linalg.norm(self.last_step)
-        cosine = float(step @ self.last_step / size) if size > 0.0 else 0.0
-        _, least, most = self.options.radius
-        if self.setup.budget is not None:
-            spent = min(self.history.size / self.setup.budget, 1.0)
-            most = min(most, max(0.02, 0.5 * np.sqrt(1.0 - spent)))
-        self.radius = float(np.clip(self.radius * np.exp(0.3 * cosine), least, most))
+    def _margins(self, post: Posterior, slopes: Array) -> Array:
+        """Distance kept from each inequality: posterior deviations, and a trace of the radius."""
+        spread = np.sqrt(post.var.numpy())[self._rows]
+        inside = 1e-3 * self.radius * np.linalg.norm(slopes, axis=1)
+        return np.where(self._equality, 0.0, self.options.margin * spread + inside)
 
-    def _explore(self, count: int, aware: int) -> Array:
-        assert self.x is not None and self.model is not None
-        x = torch.from_numpy(self.x)
+    def _explore(self, count: int, planned: list[Array]) -> Array:
+        """Points that teach most about the gradients at x_k, given all that is pending or planned."""
+        assert self.x is not None and self._model is not None
         pending = self.history.u[self.history.pending(max(self.history.size - 4096, 0))]
-        known = np.concatenate([pending, np.repeat(self.x[None], aware, 0)])
-        gp = self.model.gp.conditioned(torch.from_numpy(known))
-        delta = 1.0 if self.options.delta is None else self.options.delta
-        if X.get("kappa"): delta = float(np.clip(X["kappa"] * self.radius, X.get("dmin", 0.005), delta))
-        box = Box.around(x, delta)
+        known = np.concatenate([pending, np.array(planned).reshape(-1, self.setup.dim)])
+        x = torch.from_numpy(self.x)
+        gp = self._model.gp.conditioned(torch.from_numpy(known))
+        box = Box.around(x, 1.0 if self.options.delta is None else self.options.delta)
         rng = generator(self.setup.seed, "explore", self.history.size)
-        return self.explorer(gp, x, count, box, rng).numpy()
+        points: Array = self.explorer(gp, x, count, box, rng).numpy()
+        return points
 
-    def _more(self, count: int) -> Array:
-        if self.x is None or self.model is None:
-            rng = generator(self.setup.seed, "redesign", self.history.size)
-            return rng.random((count, self.setup.dim))
-        return self._explore(count, 0)
+    def _further(self, count: int, planned: list[Array]) -> Array:
+        """Exploration points beyond the batch; uniform ones while the initial design is out."""
+        if self.x is None or self._model is None:
+            return self._uniform(count)
+        return self._explore(count, planned)
 
-    def recommend(self) -> Array | None:
-        return None if self.x is None else self.x
-
-    def belief(self, u: Array) -> Belief | None:
-        if self.model is None:
-            return None
-        post, scale = self.model.gp.posterior(torch.from_numpy(u)), self.model.scaling
-        std = scale.std
-        return Belief(
-            u,
-            post.mean.numpy() * std + scale.mean,
-            post.var.sqrt().numpy() * std,
-            post.gradient.numpy() * std[:, None],
-            post.gradient_cov.diagonal(dim1=-2, dim2=-1).clamp_min(0.0).sqrt().numpy() * std[:, None],
-            std,
-        )
-
-    def info(self) -> Mapping[str, float]:
-        return {"iteration": self.iteration, "step": self.radius, "rescues": self.surrogate.rescues}
+    def _uniform(self, count: int) -> Array:
+        rng = generator(self.setup.seed, "uniform", self.history.size)
+        points: Array = rng.random((count, self.setup.dim))
+        return points
 
 
 def _surrogate(setup: Setup, options: LcboOptions) -> Surrogate:
-    given = {"lengthscale": 1.0, "outputscale": 1.0, "noise_var": 0.01, "mean": 0.0, **options.hyperparameters}
+    """The model settings the options describe; each hyperparameter is one number or one per output."""
+    given = {
+        "lengthscale": 1.0,
+        "outputscale": 1.0,
+        "noise_var": 0.01,
+        "mean": 0.0,
+        **options.hyperparameters,
+    }
 
     def per_output(name: str) -> Tensor:
-        return torch.as_tensor(np.asarray(given[name], dtype=np.float64)).expand(setup.n_outputs).clone()
+        return torch.tensor(np.broadcast_to(np.asarray(given[name], np.float64), setup.n_outputs))
 
-    length = torch.as_tensor(np.asarray(given["lengthscale"], dtype=np.float64))
-    if length.ndim < 2:
-        length = length.expand(setup.n_outputs)[:, None]
-    if options.ard:
-        length = length.expand(setup.n_outputs, setup.dim)
+    length = np.asarray(given["lengthscale"], np.float64)
+    length = length if length.ndim == 2 else np.broadcast_to(length, setup.n_outputs)[:, None]
+    width = setup.dim if options.ard else length.shape[1]
     start = Hyperparameters(
-        length.clone(), per_output("outputscale"), per_output("noise_var"), per_output("mean"), options.kernel
+        torch.tensor(np.broadcast_to(length, (setup.n_outputs, width))),
+        per_output("outputscale"),
+        per_output("noise_var"),
+        per_output("mean"),
+        options.kernel,
     )
-    fit = {"lattice": LatticeFit(**X.get("lat", {})), "map": MapFit(), "fixed": None}[options.fit]
+    noise_prior = LogNormal(-4.0, 3.0) if options.learn_noise else None
+    fits: dict[str, MapFit | LatticeFit | None] = {
+        "lattice": LatticeFit(),
+        "map": MapFit(noise_prior=noise_prior),
+        "fixed": None,
+    }
     return Surrogate(
         start,
-        fit,
+        fits[options.fit],
         standardise=options.standardise,
         average_repeats=options.average_repeats,
         noise_var=setup.noise_var,

@@ -15,6 +15,8 @@ class LcboOptions:
 
     Attributes:
         repeats: evaluations at the iterate per iteration, ``b1``; a number or a function of k.
+        noise_probes: extra repeats at the first iterate when the noise is unknown, at most a 25th of the
+            budget.
         explore: exploration points per iteration, ``b2``; a number or a function of k.
         window: the model sees the ``window * d`` most recent points; ``None`` all.
         window_limit: and never more than this many.
@@ -31,6 +33,7 @@ class LcboOptions:
         kernel: ``rbf`` or ``matern52``.
         ard: one lengthscale per variable (with ``fit="map"``).
         fit: ``lattice``, ``map`` (the paper's priors) or ``fixed``.
+        learn_noise: let ``fit="map"`` learn the noise variance too.
         fit_every: iterations between fits.
         hyperparameters: ``lengthscale``, ``outputscale``, ``noise_var`` and prior ``mean``, each a number
             or one per output; where a fit starts, or where ``fixed`` stays.
@@ -40,7 +43,8 @@ class LcboOptions:
     """
 
     repeats: Schedule = 1
-    explore: Schedule = 2
+    noise_probes: int = 4
+    explore: Schedule = 4
     window: float | None = 3.0
     window_limit: int | None = 300
     delta: float | None = 0.1
@@ -56,6 +60,7 @@ class LcboOptions:
     kernel: str = "rbf"
     ard: bool = False
     fit: str = "lattice"
+    learn_noise: bool = False
     fit_every: int = 3
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     standardise: bool = True
@@ -68,6 +73,7 @@ def paper_preset(dim: int) -> dict[str, Any]:
     return {
         "repeats": 2,
         "explore": 5,
+        "noise_probes": 0,
         "window": 2.0,
         "window_limit": None,
         "explorer": "paper",

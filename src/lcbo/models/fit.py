@@ -60,6 +60,22 @@ class Normal:
 
 
 @dataclass(frozen=True)
+class LogNormal:
+    """Normal prior on the logarithm of the parameter."""
+
+    mean: float
+    std: float
+
+    def log_density(self, value: Tensor) -> Tensor:
+        """Return ``-(ln v - mean)^2 / (2 std^2)``."""
+        return -0.5 * ((value.log() - self.mean) / self.std).square()
+
+    def slope(self, value: Tensor) -> Tensor:
+        """Return ``-(ln v - mean) / std^2``."""
+        return -(value.log() - self.mean) / self.std**2
+
+
+@dataclass(frozen=True)
 class MapFit:
     """MAP fit settings; the defaults are the paper's.
 
@@ -94,7 +110,9 @@ class MapFit:
 
         packed = _pack(start, self.noise_prior is not None)
         width = start.lengthscale.shape[-1]
-        natural = [self.bounds[0]] * width + [self.bounds[1]] + [self.bounds[2]] * (self.noise_prior is not None)
+        natural = (
+            [self.bounds[0]] * width + [self.bounds[1]] + [self.bounds[2]] * (self.noise_prior is not None)
+        )
         box = [tuple(np.log(pair)) for pair in natural] * len(packed)
         low, high = np.array(box).T
         result = minimize(
@@ -143,7 +161,7 @@ def log_posterior(data: Data, hyper: Hyperparameters, fit: MapFit) -> tuple[Tens
     phi, phi1, _ = PROFILES[hyper.kernel](r2)
     pair = (present[:, :, None] & present[:, None, :]).to(phi.dtype)
     signal = scale * phi * pair
-    noise_diagonal = torch.where(present, noise / data.count.clamp_min(1.0), 0.0)
+    noise_diagonal = torch.where(present, noise / torch.where(present, data.count, 1.0), 0.0)
     cov = signal + torch.diag_embed(torch.where(present, noise_diagonal, 1.0))
     factor = cholesky(cov)
     residual = torch.where(present, data.y - hyper.mean[:, None], 0.0)

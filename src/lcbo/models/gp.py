@@ -67,7 +67,8 @@ class LocalGP:
         self.present = data.count > 0.0
         cov = self._kernel(data.x)
         diagonal = cov.diagonal(dim1=-2, dim2=-1)
-        diagonal.copy_(hyper.outputscale[:, None] + hyper.noise_var[:, None] / data.count.clamp_min(1.0))
+        noise = hyper.noise_var[:, None] / torch.where(self.present, data.count, 1.0)
+        diagonal.copy_(hyper.outputscale[:, None] + noise)
         self.complete = bool(self.present.all())
         if not self.complete:
             cov *= self.present[:, :, None] & self.present[:, None, :]
@@ -100,11 +101,13 @@ class LocalGP:
 
     def whiten(self, rhs: Tensor) -> Tensor:
         """``L^-1 rhs``."""
-        return torch.linalg.solve_triangular(self.factor, rhs, upper=False)
+        white: Tensor = torch.linalg.solve_triangular(self.factor, rhs, upper=False)
+        return white
 
     def unwhiten(self, rhs: Tensor) -> Tensor:
         """``L^-T rhs``."""
-        return torch.linalg.solve_triangular(self.factor.mT, rhs, upper=True)
+        solved: Tensor = torch.linalg.solve_triangular(self.factor.mT, rhs, upper=True)
+        return solved
 
     def prior_gradient_cov(self, dim: int) -> Tensor:
         """Prior covariance of the gradient anywhere: ``B x d x d``."""
@@ -165,4 +168,3 @@ class LocalGP:
         extended.factor = factor
         extended.alpha = torch.cat([self.alpha, self.alpha.new_zeros(batch, p)], -1)
         return extended
-

@@ -37,14 +37,15 @@ class LatticeFit:
     reach: int = 1  # lattice neighbours of the last estimate tried on each side in a local refit
 
     def __call__(
-        self, data: Data, kernel: str, known_noise: list[float | None], last: Hyperparameters | None
+        self, data: Data, kernel: str, least_noise: list[float], last: Hyperparameters | None
     ) -> Hyperparameters:
         """Posterior mean of the log hyperparameters of every output.
 
         Args:
             data: standardised, merged observations.
             kernel: ``rbf`` or ``matern52``.
-            known_noise: per output the standardised noise variance, or ``None`` to learn it.
+            least_noise: per output the standardised noise variance that is known to be there; what is
+                learned beyond it is the misfit of a stationary model.
             last: the previous estimate: only its lattice neighbourhood is searched.
         """
         dim = data.x.shape[-1]
@@ -58,10 +59,7 @@ class LatticeFit:
         r2 = squared_distance(data.x, data.x, torch.ones(1, 1, dtype=torch.float64))[0]
         r2.fill_diagonal_(0.0)
         scales = torch.tensor(self.scale_values, dtype=torch.float64)
-        noises = [
-            torch.tensor(self.noise_values if v is None else (max(v, self.noise_values[0]),), dtype=torch.float64)
-            for v in known_noise
-        ]
+        noises = [torch.tensor(self.noise_values, dtype=torch.float64).clamp_min(v) for v in least_noise]
         tables: list[list[Tensor]] = [[] for _ in range(batch)]
         used: list[list[int]] = [[] for _ in range(batch)]
         for i in range(len(indices)):
@@ -75,7 +73,8 @@ class LatticeFit:
                     tables[j].append(self._log_likelihood(data, j, spectrum, z, scales, noises[j]))
                     used[j].append(i)
         rows = [
-            self._average(torch.stack(tables[j]), lengths[used[j]], dim, scales, noises[j]) for j in range(batch)
+            self._average(torch.stack(tables[j]), lengths[used[j]], dim, scales, noises[j])
+            for j in range(batch)
         ]
         length, scale, noise = torch.stack(rows).exp().unbind(-1)
         return Hyperparameters(length[:, None], scale, noise, torch.zeros(batch, dtype=torch.float64), kernel)

@@ -14,6 +14,7 @@ from lcbo.models.data import Data, Scaling, merge
 from lcbo.models.fit import MapFit
 from lcbo.models.gp import Hyperparameters, LocalGP
 from lcbo.models.lattice import LatticeFit
+from lcbo.models.repeats import Repeats
 
 Array = NDArray[np.float64]
 
@@ -42,45 +43,50 @@ class Surrogate:
         start: Hyperparameters,
         fit: MapFit | LatticeFit | None,
         *,
-        standardise: bool = True,
-        average_repeats: bool = False,
-        noise_var: tuple[float | None, ...] | None = None,
+        standardise: bool,
+        average_repeats: bool,
+        noise_var: tuple[float | None, ...],
     ) -> None:
         self.start = self.hyper = start
         self.fit = fit
         self.standardise = standardise
         self.average_repeats = average_repeats
-        self.noise_var = noise_var or (None,) * len(start.outputscale)
+        self.noise_var = noise_var
         self.rescues = 0
         self._fitted = False
 
-    def build(self, u: Array, y: Array, refit: bool, pooled=None) -> Model:
+    def build(self, u: Array, y: Array, repeats: Repeats, refit: bool) -> Model:
         """Return the model of one window.
 
         Args:
             u: ``n x d`` points, repeats allowed.
             y: ``n x B`` outputs in user units, NaN where missing.
+            repeats: what the whole run knows about the noise; the lattice fit uses it.
             refit: learn the hyperparameters anew; the first build always does.
         """
         scaling = Scaling.of(y) if self.standardise else Scaling.identity(y.shape[1])
         data = merge(u, (y - scaling.mean) / scaling.std)
-        if pooled is not None:
-            data = replace(data, scatter=torch.from_numpy(pooled[0] / scaling.std**2), dof=torch.from_numpy(pooled[1]))
         if self.average_repeats:
-            data = replace(data, count=(data.count > 0.0).to(data.count.dtype), scatter=0.0 * data.scatter, dof=0.0 * data.dof)
-        if self.fit is not None and (refit or not self._fitted):
-            self.hyper = self._learn(data, scaling)
+            data = replace(
+                data,
+                count=(data.count > 0.0).to(data.count.dtype),
+                scatter=torch.zeros_like(data.scatter),
+                dof=torch.zeros_like(data.dof),
+            )
+        if refit or not self._fitted:
+            self.hyper = self._learn(data, scaling, repeats)
             self._fitted = True
         return Model(self._factorise(data), scaling)
 
-    def _learn(self, data: Data, scaling: Scaling) -> Hyperparameters:
-        if isinstance(self.fit, LatticeFit):
-            known = [
-                None if v is None else float(v / s**2) for v, s in zip(self.noise_var, scaling.std, strict=True)
-            ]
-            return self.fit(data, self.start.kernel, known, self.hyper if self._fitted else None)
-        assert self.fit is not None
-        return self.fit(data, self.hyper)
+    def _learn(self, data: Data, scaling: Scaling, repeats: Repeats) -> Hyperparameters:
+        if self.fit is None:
+            return self.hyper
+        if isinstance(self.fit, MapFit):
+            return self.fit(data, self.hyper)
+        scatter = np.square(repeats.root_scatter / scaling.std)
+        data = replace(data, scatter=torch.from_numpy(scatter), dof=torch.from_numpy(repeats.dof))
+        least = [(v or 0.0) / s / s for v, s in zip(self.noise_var, scaling.std.tolist(), strict=True)]
+        return self.fit(data, self.start.kernel, least, self.hyper if self._fitted else None)
 
     def _factorise(self, data: Data) -> LocalGP:
         """Walk the ladder: as fitted, with a raised noise floor, with the starting hyperparameters."""

@@ -9,12 +9,16 @@ met inside the ball the multipliers grow until the step is the one that reduces 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-OUTER, INNER, PENALTY = 12, 30, 5.0
+# Rounds of the augmented Lagrangian, gradient steps in each, its penalty: on random problems the step
+# then agrees with an SQP solver to a thousandth of the radius.
+OUTER, INNER, PENALTY = 12, 30, 10.0
 
 
 def linearised_step(
@@ -35,68 +39,72 @@ def linearised_step(
     norms = np.linalg.norm(slopes, axis=1)
     useful = norms > 0.0
     rows, two_sided = slopes[useful] / norms[useful, None], equality[useful]
-    offset = values[useful] / (norms[useful] * radius)
     # A term far out of reach must not drown the others: beyond a few radii only its sign matters.
-    offset = np.clip(offset, -3.0, 3.0)
-    multiplier = np.zeros(len(rows))
+    offset = np.clip(values[useful] / (norms[useful] * radius), -3.0, 3.0)
     step = project(-goal, low, high)
-    curvature = PENALTY * max(float(np.linalg.norm(rows @ rows.T, 2)) if len(rows) else 0.0, 1.0)
-    for _ in range(OUTER if len(rows) else 0):
-        step = _inner(step, goal, rows, offset, multiplier, two_sided, low, high, curvature)
-        shifted = multiplier + PENALTY * (offset + rows @ step)
-        updated = np.where(two_sided, shifted, np.maximum(shifted, 0.0))
-        if np.abs(updated - multiplier).max() <= 1e-6 * (1.0 + np.abs(updated).max()):
-            break
-        multiplier = updated
-    return np.clip(x + radius * step, 0.0, 1.0) - x
+    if len(rows):
+        step = _augmented_lagrangian(step, goal, rows, offset, two_sided, low, high)
+    displacement: Array = np.clip(x + radius * step, 0.0, 1.0) - x
+    return displacement
 
 
-def _inner(
+def _augmented_lagrangian(
     step: Array,
     goal: Array,
     rows: Array,
     offset: Array,
-    multiplier: Array,
     two_sided: NDArray[np.bool_],
     low: Array,
     high: Array,
-    curvature: float,
 ) -> Array:
-    """Accelerated projected gradient on the augmented Lagrangian at fixed multipliers."""
-    ahead, momentum = step, 1.0
-    for _ in range(INNER):
-        force = multiplier + PENALTY * (offset + rows @ ahead)
-        force = np.where(two_sided, force, np.maximum(force, 0.0))
-        new = project(ahead - (goal + force @ rows) / curvature, low, high)
-        change = new - step
-        if change @ change <= 1e-14:
-            return new
-        if (ahead - new) @ change > 0.0:  # the momentum points uphill: restart it
-            momentum = 1.0
-        following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
-        ahead = new + ((momentum - 1.0) / following) * change
-        step, momentum = new, following
+    """Solve the scale-free problem; rows are ``T x d`` unit vectors, ``offset`` is ``T``."""
+
+    def force(multiplier: Array, at: Array) -> Array:
+        pressure = multiplier + PENALTY * (offset + rows @ at)
+        return np.where(two_sided, pressure, np.maximum(pressure, 0.0))
+
+    curvature = PENALTY * float(np.linalg.norm(rows @ rows.T, 2))
+    multiplier = np.zeros(len(rows))
+    for _ in range(OUTER):
+        ahead, momentum = step, 1.0
+        for _ in range(INNER):
+            new = project(ahead - (goal + force(multiplier, ahead) @ rows) / curvature, low, high)
+            change = new - step
+            uphill = (ahead - new) @ change > 0.0
+            step = new
+            if change @ change <= 1e-10:
+                break
+            momentum = 1.0 if uphill else momentum  # restart a momentum that points uphill
+            following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum * momentum))
+            ahead = new + ((momentum - 1.0) / following) * change
+            momentum = following
+        updated = force(multiplier, step)
+        settled = np.abs(updated - multiplier).max() <= 1e-4 * (1.0 + np.abs(updated).max())
+        multiplier = updated
+        if settled:
+            break
     return step
 
 
 def project(s: Array, low: Array, high: Array) -> Array:
     """Euclidean projection onto the unit ball intersected with a box that contains the origin.
 
-    The projection is ``clip(t * s)`` with the largest ``t <= 1`` that fits in the ball.
+    The projection is ``clip(t * s)`` with the largest ``t <= 1`` that fits in the ball. With the pinned
+    coordinates fixed the sphere is met in closed form; starting below it, each round can only pin
+    more, so ``t`` rises monotonically and ends after at most d rounds.
     """
-    inside = np.clip(s, low, high)
+    inside = np.minimum(np.maximum(s, low), high)
     if inside @ inside <= 1.0:
         return inside
-    factor = 1.0 / float(np.linalg.norm(s))
+    factor = 1.0 / math.sqrt(s @ s)
     for _ in range(len(s) + 1):
         scaled = factor * s
-        inside = np.clip(scaled, low, high)
-        free = (scaled > low) & (scaled < high)
-        moving = float(s[free] @ s[free])
-        # With the pinned coordinates fixed the sphere is met in closed form. Starting below it, each
-        # round can only pin more, so the factor rises monotonically and ends after at most d rounds.
-        pinned = float(inside[~free] @ inside[~free])
-        following = np.sqrt((1.0 - pinned) / moving) if moving > 0.0 and pinned < 1.0 else factor
+        inside = np.minimum(np.maximum(scaled, low), high)
+        free = inside == scaled
+        if free.all():
+            break
+        moving, pinned = float(s[free] @ s[free]), float(inside[~free] @ inside[~free])
+        following = math.sqrt((1.0 - pinned) / moving) if moving > 0.0 and pinned < 1.0 else factor
         if following <= factor * (1.0 + 1e-14):
             break
         factor = following
@@ -105,4 +113,5 @@ def project(s: Array, low: Array, high: Array) -> Array:
 
 def _unit(vector: Array) -> Array:
     norm = np.linalg.norm(vector)
-    return vector / norm if norm > 0.0 else vector
+    unit: Array = vector / norm if norm > 0.0 else vector
+    return unit

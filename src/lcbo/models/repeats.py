@@ -1,0 +1,44 @@
+"""What exact repeats say about the noise, pooled over a whole run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lcbo.models.data import Array
+
+KNOWN_NOISE_DOF = 4.0  # a stated noise level weighs as much as this many repeats
+
+
+class Repeats:
+    """Within-group scatter of every output, updated observation by observation.
+
+    A window of a few hundred points holds few repeats; the run as a whole holds enough to tell a
+    noisy output from a rough one.
+
+    Args:
+        noise_var: per output the known noise variance in user units, or ``None``.
+    """
+
+    def __init__(self, noise_var: tuple[float | None, ...]) -> None:
+        known = np.array([v is not None for v in noise_var])
+        self.dof: Array = np.where(known, KNOWN_NOISE_DOF, 0.0)
+        # The root of the sum of squares neither over- nor underflows with the outputs' units.
+        self.root_scatter: Array = np.sqrt(self.dof * np.array([v or 0.0 for v in noise_var]))
+        self._groups: dict[bytes, tuple[Array, Array]] = {}
+
+    def add(self, u: Array, y: Array) -> None:
+        """Take one observation; NaN outputs are skipped.
+
+        Args:
+            u: ``d`` point; only exact repeats pool.
+            y: ``B`` outputs in user units.
+        """
+        seen = ~np.isnan(y)
+        count, mean = self._groups.get(u.tobytes(), (np.zeros(len(y)), np.zeros(len(y))))
+        step = np.where(seen, y - mean, 0.0)
+        again = seen & (count > 0.0)
+        weight = np.sqrt(count / (count + 1.0))
+        self.root_scatter = np.where(again, np.hypot(self.root_scatter, weight * step), self.root_scatter)
+        self.dof = self.dof + again
+        count = count + seen
+        self._groups[u.tobytes()] = (count, mean + step / np.maximum(count, 1.0))

@@ -1,0 +1,172 @@
+"""The value and gradient posterior against GPyTorch's derivative kernels, autograd and rebuilt models."""
+
+from __future__ import annotations
+
+import gpytorch
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from lcbo.models.data import Data, merge
+from lcbo.models.gp import Hyperparameters, LocalGP
+
+DIM = 3
+KERNELS = {"rbf": gpytorch.kernels.RBFKernelGrad, "matern52": gpytorch.kernels.Matern52KernelGrad}
+
+
+def hyperparameters(kernel: str, ard: bool, outputs: int = 3, dim: int = DIM) -> Hyperparameters:
+    rng = np.random.default_rng(7)
+    return Hyperparameters(
+        torch.from_numpy(rng.uniform(0.3, 1.5, (outputs, dim if ard else 1))),
+        torch.from_numpy(rng.uniform(0.5, 3.0, outputs)),
+        torch.from_numpy(rng.uniform(1e-3, 1e-1, outputs)),
+        torch.from_numpy(rng.standard_normal(outputs)),
+        kernel,
+    )
+
+
+def observations(replicates: bool) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(11)
+    x = rng.random((8, DIM))
+    if replicates:
+        x = np.concatenate([x, x[:3], x[:1]])
+    return x, rng.standard_normal((len(x), 3))
+
+
+def gpytorch_posterior(
+    x: np.ndarray, y: np.ndarray, at: Tensor, hyper: Hyperparameters, output: int
+) -> tuple[Tensor, Tensor]:
+    """Mean and covariance of (value, gradient) from the unmerged data and GPyTorch's joint kernel."""
+    kernel = KERNELS[hyper.kernel](ard_num_dims=DIM if hyper.lengthscale.shape[-1] == DIM else None)
+    kernel = kernel.double()
+    kernel.lengthscale = hyper.lengthscale[output]
+    points = torch.cat([torch.from_numpy(x), at[None]])
+    n = len(x)
+    with torch.no_grad():
+        full = kernel(points).to_dense() * hyper.outputscale[output]
+    # GPyTorch interleaves (f, df/dx_1, ...) per point; observed are the values of the data.
+    data = torch.arange(n) * (DIM + 1)
+    target = torch.arange(n * (DIM + 1), (n + 1) * (DIM + 1))
+    noisy = full[data][:, data] + hyper.noise_var[output] * torch.eye(n, dtype=torch.float64)
+    cross = full[data][:, target]
+    residual = torch.from_numpy(y[:, output]) - hyper.mean[output]
+    mean = cross.T @ torch.linalg.solve(noisy, residual)
+    mean[0] += hyper.mean[output]
+    return mean, full[target][:, target] - cross.T @ torch.linalg.solve(noisy, cross)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern52"])
+@pytest.mark.parametrize("ard", [False, True])
+@pytest.mark.parametrize("replicates", [False, True])
+def test_posterior_equals_gpytorch_derivative_gp(kernel: str, ard: bool, replicates: bool) -> None:
+    x, y = observations(replicates)
+    hyper = hyperparameters(kernel, ard)
+    at = torch.from_numpy(np.random.default_rng(0).random(DIM))
+    post = LocalGP(merge(x, y), hyper).posterior(at)
+    for output in range(3):
+        mean, cov = gpytorch_posterior(x, y, at, hyper, output)
+        torch.testing.assert_close(post.mean[output], mean[0], rtol=1e-8, atol=1e-10)
+        torch.testing.assert_close(post.var[output], cov[0, 0], rtol=1e-8, atol=1e-10)
+        torch.testing.assert_close(post.gradient[output], mean[1:], rtol=1e-8, atol=1e-10)
+        torch.testing.assert_close(post.gradient_cov[output], cov[1:, 1:], rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern52"])
+@pytest.mark.parametrize("ard", [False, True])
+def test_gradient_mean_equals_autograd_of_the_mean(kernel: str, ard: bool) -> None:
+    x, y = observations(replicates=True)
+    gp = LocalGP(merge(x, y), hyperparameters(kernel, ard))
+    at = torch.from_numpy(np.random.default_rng(1).random(DIM)).requires_grad_(True)
+    mean, _ = gp.predict(at[None])
+    for output in range(3):
+        (expected,) = torch.autograd.grad(mean[output, 0], at, retain_graph=True)
+        torch.testing.assert_close(
+            gp.posterior(at.detach()).gradient[output], expected, rtol=1e-8, atol=1e-11
+        )
+
+
+def test_predict_and_posterior_agree_on_values() -> None:
+    x, y = observations(replicates=False)
+    gp = LocalGP(merge(x, y), hyperparameters("rbf", True))
+    at = torch.from_numpy(np.random.default_rng(2).random((4, DIM)))
+    mean, var = gp.predict(at)
+    for i in range(4):
+        post = gp.posterior(at[i])
+        torch.testing.assert_close(post.mean, mean[:, i])
+        torch.testing.assert_close(post.var, var[:, i], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern52"])
+@pytest.mark.parametrize("dim", [2, 30])
+def test_gradient_covariance_is_positive_semidefinite(kernel: str, dim: int) -> None:
+    rng = np.random.default_rng(4)
+    x = rng.random((2 * dim, dim))
+    x[1] = x[0] + 1e-12  # a near-duplicate
+    gp = LocalGP(merge(x, rng.standard_normal((2 * dim, 3))), hyperparameters(kernel, False, dim=dim))
+    cov = gp.posterior(torch.from_numpy(x[0])).gradient_cov
+    torch.testing.assert_close(cov, cov.mT)
+    assert float(torch.linalg.eigvalsh(cov).min()) >= -1e-10 * float(cov.abs().max())
+
+
+def test_missing_outcomes_leave_each_output_its_own_data() -> None:
+    x, y = observations(replicates=True)
+    y[1, 0] = y[2, 0] = y[4, 1] = y[9, 1] = np.nan
+    hyper = hyperparameters("rbf", False)
+    at = torch.from_numpy(np.random.default_rng(3).random(DIM))
+    post = LocalGP(merge(x, y), hyper).posterior(at)
+    for output in range(3):
+        known = ~np.isnan(y[:, output])
+        mean, cov = gpytorch_posterior(x[known], y[known], at, hyper, output)
+        torch.testing.assert_close(post.mean[output], mean[0], rtol=1e-8, atol=1e-10)
+        torch.testing.assert_close(post.gradient[output], mean[1:], rtol=1e-8, atol=1e-10)
+        torch.testing.assert_close(post.gradient_cov[output], cov[1:, 1:], rtol=1e-8, atol=1e-10)
+
+
+def test_pending_points_condition_the_covariance_exactly_and_keep_the_mean() -> None:
+    x, y = observations(replicates=False)
+    hyper = hyperparameters("matern52", True)
+    gp = LocalGP(merge(x, y), hyper)
+    pending = torch.from_numpy(np.random.default_rng(5).random((4, DIM)))
+    at = torch.from_numpy(np.random.default_rng(6).random(DIM))
+    fantasy, _ = gp.predict(pending)
+    rebuilt = LocalGP(
+        merge(np.concatenate([x, pending.numpy()]), np.concatenate([y, fantasy.T.numpy()])), hyper
+    )
+    got, expected, before = gp.conditioned(pending).posterior(at), rebuilt.posterior(at), gp.posterior(at)
+    torch.testing.assert_close(got.gradient_cov, expected.gradient_cov, rtol=1e-9, atol=1e-11)
+    torch.testing.assert_close(got.var, expected.var, rtol=1e-9, atol=1e-11)
+    torch.testing.assert_close(got.gradient, before.gradient)
+    torch.testing.assert_close(got.mean, before.mean)
+
+
+def test_an_observation_never_raises_gradient_variance() -> None:
+    x, y = observations(replicates=False)
+    gp = LocalGP(merge(x, y), hyperparameters("rbf", False))
+    at = torch.from_numpy(np.random.default_rng(8).random(DIM))
+    before = gp.posterior(at).gradient_cov
+    for seed in range(20):
+        z = torch.from_numpy(np.random.default_rng(seed).random((1, DIM)))
+        change = before - gp.conditioned(z).posterior(at).gradient_cov
+        assert float(torch.linalg.eigvalsh(change).min()) >= -1e-10
+
+
+def test_order_of_the_data_does_not_matter() -> None:
+    x, y = observations(replicates=True)
+    hyper = hyperparameters("rbf", False)
+    order = np.random.default_rng(9).permutation(len(x))
+    at = torch.from_numpy(np.random.default_rng(10).random(DIM))
+    one, other = (LocalGP(d, hyper).posterior(at) for d in (merge(x, y), merge(x[order], y[order])))
+    torch.testing.assert_close(one.gradient, other.gradient, rtol=1e-9, atol=1e-11)
+    torch.testing.assert_close(one.gradient_cov, other.gradient_cov, rtol=1e-9, atol=1e-11)
+
+
+def test_merge_counts_means_and_scatter() -> None:
+    x = np.array([[0.1, 0.2], [0.3, 0.4], [0.1, 0.2], [0.1, 0.2]])
+    y = np.array([[1.0, 5.0], [2.0, 6.0], [3.0, np.nan], [5.0, 7.0]])
+    data: Data = merge(x, y)
+    assert data.x.tolist() == [[0.1, 0.2], [0.3, 0.4]]
+    assert data.y.tolist() == [[3.0, 2.0], [6.0, 6.0]]
+    assert data.count.tolist() == [[3.0, 1.0], [2.0, 1.0]]
+    assert data.scatter.tolist() == [8.0, 2.0]
+    assert data.dof.tolist() == [2.0, 1.0]
