@@ -15,6 +15,7 @@ from lcbo.methods.design import best_index, initial_design, term_values
 from lcbo.methods.history import FAILED, PENDING, TOLD, History
 from lcbo.methods.lcbo_options import LcboOptions
 from lcbo.methods.protocol import Array, Belief, Method, Proposal, Setup
+from lcbo.models.data import Scaling
 from lcbo.models.fit import LogNormal, MapFit
 from lcbo.models.gp import Hyperparameters, Posterior
 from lcbo.models.lattice import LatticeFit
@@ -25,6 +26,10 @@ from lcbo.steps.linearised import linearised_step
 from lcbo.steps.penalty import penalty_gradient, projected_step
 from lcbo.steps.radius import adapted_radius
 from lcbo.steps.schedules import at
+
+
+NOISY = 1e-3  # repeat variance over design variance beyond which an output counts as noisy
+EXPLORE_QUIET, EXPLORE_NOISY = 3, 4
 
 
 class Lcbo(Method):
@@ -44,6 +49,7 @@ class Lcbo(Method):
         self._model: Model | None = None
         self._model_version = -1
         self._told = 0
+        self._noisy = False
         self.iteration = 0
         self.x: Array | None = None
         self.radius = options.radius[0]
@@ -137,6 +143,8 @@ class Lcbo(Method):
             self._queue = [(u, "init") for u in self._uniform(max(self.setup.n_init, 1))]
             self._batch = []
             return
+        if self.iteration <= 1:
+            self._settle_regime()
         model = self._build(keys, refit=self.iteration % self.options.fit_every == 0)
         if self.x is None:
             everything = self.history.recent(None)
@@ -149,8 +157,13 @@ class Lcbo(Method):
         count = int(at(self.options.repeats, self.iteration))
         repeats = count + (self._probes() if self.iteration == 1 else 0)
         aware = repeats if self.options.condition_on_repeats else 0
-        explore = self._explore(int(at(self.options.explore, self.iteration)), [self.x] * aware)
+        explore = self._explore(self._explore_count(), [self.x] * aware)
         self._queue = [(self.x, "iterate")] * repeats + [(z, "explore") for z in explore]
+
+    def _explore_count(self) -> int:
+        if self.options.explore is None:
+            return EXPLORE_NOISY if self._noisy else EXPLORE_QUIET
+        return int(at(self.options.explore, self.iteration))
 
     def _probes(self) -> int:
         """Extra repeats at the first iterate: they tell how noisy each output is."""
@@ -158,6 +171,14 @@ class Lcbo(Method):
             return 0
         affordable = 10**9 if self.setup.budget is None else self.setup.budget // 25
         return min(self.options.noise_probes, affordable)
+
+    def _settle_regime(self) -> None:
+        """Decide, once the probes are in, whether this run is quiet or noisy."""
+        scale = Scaling.of(self.history.y[self.history.recent(None)]).std
+        level = np.square(self.repeats.root_scatter / scale) / np.maximum(self.repeats.dof, 1.0)
+        self._noisy = bool((level > NOISY).any())
+        if self.options.kernel is None:
+            self.surrogate.kernel = "rbf" if self._noisy else "matern52"
 
     def _window(self) -> int | None:
         if self.options.window is None:
@@ -203,7 +224,7 @@ class Lcbo(Method):
         values = values + self._margins(post, slopes)
         step = linearised_step(x, gradient[0], values, slopes, self._equality, self.radius)
         budget = self.setup.budget
-        spent = 0.0 if budget is None else min(self.history.size / budget, 1.0)
+        spent = None if budget is None else self.history.size / budget
         self.radius = adapted_radius(self.radius, step, self.last_step, self.options.radius[1:], spent)
         self.last_step, self.x = step, x + step
 
@@ -215,7 +236,8 @@ class Lcbo(Method):
 
     def _explore(self, count: int, planned: list[Array]) -> Array:
         """Points that teach most about the gradients at x_k, given all that is pending or planned."""
-        assert self.x is not None and self._model is not None
+        assert self.x is not None
+        assert self._model is not None
         pending = self.history.u[self.history.pending(max(self.history.size - 4096, 0))]
         known = np.concatenate([pending, np.array(planned).reshape(-1, self.setup.dim)])
         x = torch.from_numpy(self.x)
@@ -258,7 +280,7 @@ def _surrogate(setup: Setup, options: LcboOptions) -> Surrogate:
         per_output("outputscale"),
         per_output("noise_var"),
         per_output("mean"),
-        options.kernel,
+        options.kernel or "matern52",
     )
     noise_prior = LogNormal(-4.0, 3.0) if options.learn_noise else None
     fits: dict[str, MapFit | LatticeFit | None] = {

@@ -17,7 +17,8 @@ class LcboOptions:
         repeats: evaluations at the iterate per iteration, ``b1``; a number or a function of k.
         noise_probes: extra repeats at the first iterate when the noise is unknown, at most a 25th of the
             budget.
-        explore: exploration points per iteration, ``b2``; a number or a function of k.
+        explore: exploration points per iteration, ``b2``; a number or a function of k. ``None`` leaves it
+            to what the repeats say: 3 where the outputs are quiet, 4 where they are noisy.
         window: the model sees the ``window * d`` most recent points; ``None`` all.
         window_limit: and never more than this many.
         delta: half-width of the local exploration box in the unit cube; ``None`` the whole cube.
@@ -30,7 +31,8 @@ class LcboOptions:
         normalise: divide the penalty gradient by its Euclidean norm.
         radius: first radius of the linearised step and its bounds ``(start, least, most)``.
         margin: posterior standard deviations kept from an inequality by the linearised step.
-        kernel: ``rbf`` or ``matern52``.
+        kernel: ``rbf`` or ``matern52``. ``None`` leaves it to what the repeats say: Matern-5/2 where the
+            outputs are quiet, so that rough spots stay local, RBF where noise must be averaged out.
         ard: one lengthscale per variable (with ``fit="map"``).
         fit: ``lattice``, ``map`` (the paper's priors) or ``fixed``.
         learn_noise: let ``fit="map"`` learn the noise variance too.
@@ -44,7 +46,7 @@ class LcboOptions:
 
     repeats: Schedule = 1
     noise_probes: int = 4
-    explore: Schedule = 4
+    explore: Schedule | None = None
     window: float | None = 3.0
     window_limit: int | None = 300
     delta: float | None = 0.1
@@ -52,12 +54,12 @@ class LcboOptions:
     explorer_options: Mapping[str, Any] = field(default_factory=dict)
     condition_on_repeats: bool = True
     step: str = "linearised"
-    rho: Schedule = Power(10.0, 0.25)  # paper, Table 1
+    rho: Schedule = field(default=Power(10.0, 0.25))  # paper, Table 1
     eta: Schedule = 0.25  # paper, Table 1
     normalise: bool = True
-    radius: tuple[float, float, float] = (0.2, 0.005, 0.5)
+    radius: tuple[float, float, float] = (0.1, 0.02, 0.5)
     margin: float = 1.0
-    kernel: str = "rbf"
+    kernel: str | None = None
     ard: bool = False
     fit: str = "lattice"
     learn_noise: bool = False
@@ -79,6 +81,7 @@ def paper_preset(dim: int) -> dict[str, Any]:
         "explorer": "paper",
         "condition_on_repeats": False,
         "step": "penalty",
+        "kernel": "rbf",
         "eta": 0.25 if dim <= 25 else 0.5,
         "fit": "map",
         "fit_every": 5,

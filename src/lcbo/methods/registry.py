@@ -27,7 +27,7 @@ _SPECS = {
         MethodSpec(
             "lcbo",
             "local constrained Bayesian optimization, robust defaults: start here",
-            _lcbo(lambda dim: {}),
+            _lcbo(lambda _: {}),
             _DEFAULTS,
         ),
         MethodSpec(

@@ -48,6 +48,7 @@ class Surrogate:
         noise_var: tuple[float | None, ...],
     ) -> None:
         self.start = self.hyper = start
+        self.kernel = start.kernel
         self.fit = fit
         self.standardise = standardise
         self.average_repeats = average_repeats
@@ -86,7 +87,7 @@ class Surrogate:
         scatter = np.square(repeats.root_scatter / scaling.std)
         data = replace(data, scatter=torch.from_numpy(scatter), dof=torch.from_numpy(repeats.dof))
         least = [(v or 0.0) / s / s for v, s in zip(self.noise_var, scaling.std.tolist(), strict=True)]
-        return self.fit(data, self.start.kernel, least, self.hyper if self._fitted else None)
+        return self.fit(data, self.kernel, least, self.hyper if self._fitted else None)
 
     def _factorise(self, data: Data) -> LocalGP:
         """Walk the ladder: as fitted, with a raised noise floor, with the starting hyperparameters."""
