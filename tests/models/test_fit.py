@@ -1,0 +1,152 @@
+"""Fits: gradients against finite differences, likelihoods against dense algebra, recovery of truth."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import approx_fprime
+from scipy.stats import multivariate_normal
+
+from lcbo.models.data import Data, merge
+from lcbo.models.fit import Gamma, LogNormal, MapFit, Normal, log_posterior
+from lcbo.models.gp import Hyperparameters
+from lcbo.models.lattice import LatticeFit
+
+DIM = 3
+
+
+def dataset(missing: bool) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    x = rng.random((10, DIM))
+    x = np.concatenate([x, x[:4], x[:2]])
+    y = rng.standard_normal((len(x), 2))
+    if missing:
+        y[3, 0] = y[12, 1] = np.nan
+    return x, y
+
+
+def unpack(flat: np.ndarray, width: int, kernel: str) -> Hyperparameters:
+    table = torch.from_numpy(flat.reshape(2, width + 2)).exp()
+    return Hyperparameters(
+        table[:, :width], table[:, width], table[:, width + 1], torch.zeros(2, dtype=torch.float64), kernel
+    )
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern52"])
+@pytest.mark.parametrize("ard", [False, True])
+@pytest.mark.parametrize("missing", [False, True])
+def test_slopes_match_finite_differences(kernel: str, ard: bool, missing: bool) -> None:
+    data = merge(*dataset(missing))
+    fit = MapFit(Gamma(3.0, 3.0), Normal(2.0, 1.0), LogNormal(-4.0, 3.0))
+    width = DIM if ard else 1
+    flat = np.random.default_rng(1).uniform(-1.0, 0.5, 2 * (width + 2))
+
+    def total(at: np.ndarray) -> float:
+        return float(log_posterior(data, unpack(at, width, kernel), fit)[0].sum())
+
+    _, slopes = log_posterior(data, unpack(flat, width, kernel), fit)
+    expected = approx_fprime(flat, total, 1e-6)
+    np.testing.assert_allclose(slopes.numpy().ravel(), expected, rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_merged_likelihood_equals_the_unmerged_density(missing: bool) -> None:
+    """Differences of the merged log likelihood equal those of the dense Gaussian over every row."""
+    x, y = dataset(missing)
+    data = merge(x, y)
+    flat_prior = MapFit(LogNormal(0.0, 1e9), LogNormal(0.0, 1e9), LogNormal(0.0, 1e9))
+
+    def merged(hyper: Hyperparameters) -> np.ndarray:
+        return log_posterior(data, hyper, flat_prior)[0].numpy()
+
+    def dense(hyper: Hyperparameters) -> np.ndarray:
+        values = []
+        for j in range(2):
+            known = ~np.isnan(y[:, j])
+            r2 = np.square((x[known][:, None] - x[known][None]) / hyper.lengthscale[j].numpy()).sum(-1)
+            cov = hyper.outputscale[j].item() * np.exp(-0.5 * r2)
+            cov += hyper.noise_var[j].item() * np.eye(known.sum())
+            values.append(multivariate_normal(np.zeros(known.sum()), cov).logpdf(y[known, j]))
+        return np.array(values)
+
+    one = unpack(np.log([0.5, 1.2, 0.1, 0.8, 0.7, 0.3]), 1, "rbf")
+    other = unpack(np.log([0.9, 0.6, 0.4, 0.4, 1.5, 0.05]), 1, "rbf")
+    np.testing.assert_allclose(merged(one) - merged(other), dense(one) - dense(other), rtol=1e-8)
+
+
+def test_lattice_likelihood_equals_the_map_likelihood() -> None:
+    """Both fits share one likelihood: eigenvalues on one side, Cholesky on the other."""
+    data = merge(*dataset(missing=False))
+    flat_prior = MapFit(LogNormal(0.0, 1e9), LogNormal(0.0, 1e9), LogNormal(0.0, 1e9))
+    scales, noises = (
+        torch.tensor([0.5, 2.0], dtype=torch.float64),
+        torch.tensor([0.01, 0.3], dtype=torch.float64),
+    )
+    root = data.count[0].sqrt()
+    r2 = torch.cdist(data.x, data.x).square() / 0.7**2
+    spectrum, basis = torch.linalg.eigh(root[:, None] * torch.exp(-0.5 * r2) * root)
+    table = LatticeFit._log_likelihood(data, 0, spectrum, (data.y[0] * root) @ basis, scales, noises)
+    expected = torch.empty(2, 2, dtype=torch.float64)
+    for i, scale in enumerate(scales.tolist()):
+        for j, noise in enumerate(noises.tolist()):
+            hyper = unpack(np.log([0.7, scale, noise] * 2), 1, "rbf")
+            expected[i, j] = log_posterior(data, hyper, flat_prior)[0][0]
+    torch.testing.assert_close(table - table[0, 0], expected - expected[0, 0], rtol=1e-8, atol=1e-8)
+
+
+def gp_draw(length: float, noise: float, n: int = 120, dim: int = 4) -> Data:
+    rng = np.random.default_rng(5)
+    x = rng.random((n, dim))
+    r2 = np.square(x[:, None] - x[None]).sum(-1) / length**2
+    cov = np.exp(-0.5 * r2) + 1e-10 * np.eye(n)
+    f = np.linalg.cholesky(cov) @ rng.standard_normal(n)
+    return merge(x, (f + math.sqrt(noise) * rng.standard_normal(n))[:, None])
+
+
+@pytest.mark.parametrize("noise", [1e-4, 0.1])
+def test_lattice_recovers_lengthscale_and_noise_of_its_own_draws(noise: float) -> None:
+    hyper = LatticeFit()(gp_draw(0.8, noise), "rbf", [0.0], None)
+    assert 0.5 < float(hyper.lengthscale[0, 0]) < 1.4
+    assert noise / 2.0 < float(hyper.noise_var[0]) < 2.0 * noise
+
+
+def test_local_refit_agrees_with_the_full_lattice() -> None:
+    data = gp_draw(0.8, 0.01)
+    full = LatticeFit()(data, "rbf", [0.0], None)
+    local = LatticeFit()(data, "rbf", [0.0], full)
+    assert float((local.lengthscale / full.lengthscale).log().abs()) < 0.1
+
+
+def test_known_noise_is_a_floor() -> None:
+    hyper = LatticeFit()(gp_draw(0.8, 1e-4), "rbf", [0.05], None)
+    assert float(hyper.noise_var[0]) >= 0.05 * (1.0 - 1e-9)
+
+
+def test_repeats_tell_noise_from_roughness() -> None:
+    """The same white values: read as noise without repeats, as a rough function when repeats agree."""
+    rng = np.random.default_rng(3)
+    data = merge(rng.random((40, 4)), rng.standard_normal((40, 1)))
+    blind = LatticeFit()(data, "rbf", [0.0], None)
+    agreeing = Data(
+        data.x, data.y, data.count, torch.zeros(1, dtype=torch.float64), torch.full((1,), 10.0).double()
+    )
+    told = LatticeFit()(agreeing, "rbf", [0.0], None)
+    assert float(told.noise_var[0]) < 0.1 * float(blind.noise_var[0])
+
+
+def test_map_fit_climbs_and_keeps_the_paper_noise() -> None:
+    data = gp_draw(0.8, 0.01)
+    start = Hyperparameters(
+        torch.ones(1, 1).double(),
+        torch.full((1,), 0.69).double(),
+        torch.full((1,), 0.01, dtype=torch.float64),
+        torch.zeros(1).double(),
+    )
+    fit = MapFit()
+    found = fit(data, start)
+    assert float(log_posterior(data, found, fit)[0]) >= float(log_posterior(data, start, fit)[0])
+    assert float(log_posterior(data, found, fit)[1].abs().max()) < 1e-2
+    assert float(found.noise_var[0]) == 0.01
