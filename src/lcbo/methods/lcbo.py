@@ -175,7 +175,8 @@ class Lcbo(Method):
     def _settle_regime(self) -> None:
         """Decide, once the probes are in, whether this run is quiet or noisy."""
         scale = Scaling.of(self.history.y[self.history.recent(None)]).std
-        level = np.square(self.repeats.root_scatter / scale) / np.maximum(self.repeats.dof, 1.0)
+        scatter, dof = self.repeats.scatter(scale)
+        level = scatter / np.maximum(dof, 1.0)
         self._noisy = bool((level > NOISY).any())
         if self.options.kernel is None:
             self.surrogate.kernel = "rbf" if self._noisy else "matern52"

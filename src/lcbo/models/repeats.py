@@ -7,6 +7,7 @@ import numpy as np
 from lcbo.models.data import Array
 
 KNOWN_NOISE_DOF = 4.0  # a stated noise level weighs as much as this many repeats
+MOST_DOF = 4.0  # and all repeats together weigh no more: the nugget must also absorb the model's misfit
 
 
 class Repeats:
@@ -42,3 +43,15 @@ class Repeats:
         self.dof = self.dof + again
         count = count + seen
         self._groups[u.tobytes()] = (count, mean + step / np.maximum(count, 1.0))
+
+    def scatter(self, scale: Array) -> tuple[Array, Array]:
+        """Scatter of standardised outputs and its degrees of freedom, tempered to at most ``MOST_DOF``.
+
+        A nugget pinned to the pure noise leaves a stationary model no room for misfit: it then invents
+        steep gradients, and a run follows them.
+
+        Args:
+            scale: ``B`` standard deviations the outputs are divided by.
+        """
+        weight = MOST_DOF / np.maximum(self.dof, MOST_DOF)
+        return weight * np.square(self.root_scatter / scale), weight * self.dof

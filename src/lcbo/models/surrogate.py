@@ -84,8 +84,8 @@ class Surrogate:
             return self.hyper
         if isinstance(self.fit, MapFit):
             return self.fit(data, self.hyper)
-        scatter = np.square(repeats.root_scatter / scaling.std)
-        data = replace(data, scatter=torch.from_numpy(scatter), dof=torch.from_numpy(repeats.dof))
+        scatter, dof = (torch.from_numpy(a) for a in repeats.scatter(scaling.std))
+        data = replace(data, scatter=scatter, dof=dof)
         least = [(v or 0.0) / s / s for v, s in zip(self.noise_var, scaling.std.tolist(), strict=True)]
         return self.fit(data, self.kernel, least, self.hyper if self._fitted else None)
 
