@@ -1,0 +1,185 @@
+"""The surrogate on hard windows, its rescues, and what it carries from window to window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from lcbo.errors import ModelError, NumericalRescueWarning
+from lcbo.models import surrogate as module
+from lcbo.models.data import Data
+from lcbo.models.fit import MapFit
+from lcbo.models.gp import Hyperparameters, LocalGP
+from lcbo.models.lattice import LatticeFit
+from lcbo.models.repeats import Repeats
+from lcbo.models.surrogate import Model, Surrogate
+
+DIM = 4
+
+
+def start(n_outputs: int = 1, noise_var: float = 0.01, kernel: str = "rbf") -> Hyperparameters:
+    ones = torch.ones(n_outputs, dtype=torch.float64)
+    return Hyperparameters(ones[:, None], 0.69 * ones, noise_var * ones, 0.0 * ones, kernel)
+
+
+def surrogate(fit: MapFit | LatticeFit | None = None, n_outputs: int = 1, **settings: Any) -> Surrogate:
+    settings = {"standardise": True, "average_repeats": False, "noise_var": (None,) * n_outputs} | settings
+    return Surrogate(settings.pop("start", start(n_outputs)), fit, **settings)
+
+
+def build(built: Surrogate, u: np.ndarray, y: np.ndarray, refit: bool = True) -> Model:
+    repeats = Repeats(built.noise_var)
+    for point, outputs in zip(u, y, strict=True):
+        repeats.add(point, outputs)
+    return built.build(u, y, repeats, refit)
+
+
+def smooth(u: np.ndarray) -> np.ndarray:
+    return np.sin(3.0 * u[:, :1]) + u[:, 1:2] ** 2
+
+
+def windows() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    u = np.random.default_rng(0).random((12, DIM))
+    doubled = np.concatenate([u, u[:5], u[:5]])
+    near = np.concatenate([u, u + 1e-12])
+    return {
+        "duplicates": (doubled, smooth(doubled)),
+        "near-duplicates": (near, smooth(near)),
+        "constant": (u, np.full((12, 1), 3.0)),
+        "one point": (u[:1], smooth(u[:1])),
+        "one point repeated": (u[[0, 0, 0]], smooth(u[[0, 0, 0]])),
+        "fewer points than variables": (u[:3], smooth(u[:3])),
+        "outlier": (u, np.where(np.arange(12)[:, None] == 3, 1e9, smooth(u))),
+        "never seen": (u, np.full((12, 1), np.nan)),
+        "tiny": (u, 1e-150 * smooth(u)),
+        "huge": (u, 1e150 * smooth(u)),
+    }
+
+
+FITS = {"lattice": LatticeFit(), "map": MapFit(), "fixed": None}
+
+
+@pytest.mark.filterwarnings("default::lcbo.errors.NumericalRescueWarning")
+@pytest.mark.parametrize("window", windows())
+@pytest.mark.parametrize("fit", FITS)
+@pytest.mark.parametrize("kernel", ["rbf", "matern52"])
+def test_hard_windows_give_finite_models(window: str, fit: str, kernel: str) -> None:
+    u, y = windows()[window]
+    built = surrogate(FITS[fit], start=start(kernel=kernel))
+    for refit in (True, False, True):
+        model = build(built, u, y, refit)
+    post = model.gp.posterior(torch.from_numpy(u[0]))
+    for part in (post.mean, post.var, post.gradient, post.gradient_cov):
+        assert bool(torch.isfinite(part).all())
+    assert float(post.var) >= 0.0
+    assert np.isfinite(post.mean.numpy() * model.scaling.std + model.scaling.mean).all()
+
+
+def test_near_duplicates_without_noise_are_rescued() -> None:
+    u = np.random.default_rng(0).random((10, DIM))
+    near = np.concatenate([u, u + 1e-12])
+    with pytest.warns(NumericalRescueWarning, match="jitter"):
+        model = build(surrogate(start=start(noise_var=0.0)), near, smooth(near))
+    post = model.gp.posterior(torch.from_numpy(u[0]))
+    mean = post.mean.numpy() * model.scaling.std + model.scaling.mean
+    np.testing.assert_allclose(mean, smooth(u[:1])[0], atol=1e-3)
+
+
+@pytest.mark.parametrize("failures", [0, 1, 2, 3])
+def test_the_ladder_is_walked_rung_by_rung(failures: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[Hyperparameters] = []
+
+    def fragile(data: Data, hyper: Hyperparameters) -> LocalGP:
+        tried.append(hyper)
+        if len(tried) <= failures:
+            raise ModelError("not positive definite")
+        return LocalGP(data, hyper)
+
+    monkeypatch.setattr(module, "LocalGP", fragile)
+    built = surrogate(start=start(noise_var=1e-12))
+    u, y = windows()["duplicates"]
+    if failures == 0:
+        build(built, u, y)
+    elif failures < 3:
+        with pytest.warns(NumericalRescueWarning):
+            build(built, u, y)
+    else:
+        with pytest.raises(ModelError, match="12 points"):
+            build(built, u, y)
+    assert built.rescues == failures
+    noises = [float(hyper.noise_var[0]) for hyper in tried]
+    assert noises == sorted(noises)
+    assert noises[0] == 1e-12
+    if failures == 2:
+        assert noises[-1] == 1e-2
+        assert float(built.hyper.noise_var[0]) == 1e-2
+
+
+def test_averaged_repeats_are_one_observation_each() -> None:
+    u, y = windows()["duplicates"]
+    y = y + 0.1 * np.random.default_rng(1).standard_normal(y.shape)
+    averaged = build(surrogate(average_repeats=True, standardise=False), u, y)
+    by_hand = np.concatenate([np.stack([y[[i, 12 + i, 17 + i]].mean(0) for i in range(5)]), y[5:12]])
+    expected = build(surrogate(standardise=False), u[:12], by_hand)
+    weighted = build(surrogate(standardise=False), u, y)
+    x = torch.full((DIM,), 0.4, dtype=torch.float64)
+    torch.testing.assert_close(averaged.gp.posterior(x).mean, expected.gp.posterior(x).mean)
+    torch.testing.assert_close(averaged.gp.posterior(x).gradient_cov, expected.gp.posterior(x).gradient_cov)
+    assert float(weighted.gp.posterior(x).var) < float(averaged.gp.posterior(x).var)
+
+
+def test_fixed_hyperparameters_are_never_touched() -> None:
+    built = surrogate()
+    given = built.hyper
+    for window in ("duplicates", "constant", "fewer points than variables"):
+        assert build(built, *windows()[window]).gp.hyper is given
+    assert built.rescues == 0
+
+
+def test_without_standardisation_outputs_keep_their_units() -> None:
+    u, y = windows()["duplicates"]
+    model = build(surrogate(standardise=False), u, 1e3 + y)
+    np.testing.assert_array_equal(model.scaling.mean, [0.0])
+    np.testing.assert_array_equal(model.scaling.std, [1.0])
+
+
+def test_hyperparameters_change_only_when_refitted() -> None:
+    u, y = windows()["duplicates"]
+    built = surrogate(LatticeFit())
+    first = build(built, u, y, refit=False).gp.hyper  # the first build always fits
+    assert first is not built.start
+    assert build(built, u, -(y**2), refit=False).gp.hyper is first
+    assert build(built, u, -(y**2), refit=True).gp.hyper is not first
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern52"])
+def test_a_switched_kernel_holds_from_the_next_fit(kernel: str) -> None:
+    other = {"rbf": "matern52", "matern52": "rbf"}[kernel]
+    u, y = windows()["duplicates"]
+    built = surrogate(LatticeFit(), start=start(kernel=kernel))
+    assert build(built, u, y).gp.hyper.kernel == kernel
+    built.kernel = other
+    assert build(built, u, y, refit=False).gp.hyper.kernel == kernel
+    assert build(built, u, y, refit=True).gp.hyper.kernel == other
+
+
+def test_known_noise_is_the_least_the_lattice_learns() -> None:
+    u, y = windows()["duplicates"]
+    model = build(surrogate(LatticeFit(), noise_var=(0.04,)), u, y)
+    assert float(model.gp.hyper.noise_var[0]) * model.scaling.std[0] ** 2 >= 0.04 * (1.0 - 1e-9)
+
+
+def test_repeats_of_the_whole_run_inform_a_window_without_any() -> None:
+    rng = np.random.default_rng(2)
+    u = rng.random((15, DIM))
+    y = smooth(u) + 0.3 * rng.standard_normal((15, 1))
+    agreeing, scattered = Repeats((None,)), Repeats((None,))
+    for _ in range(20):
+        agreeing.add(u[0], np.zeros(1))
+        scattered.add(u[0], 0.3 * rng.standard_normal(1))
+    quiet = surrogate(LatticeFit()).build(u, y, agreeing, True).gp.hyper
+    noisy = surrogate(LatticeFit()).build(u, y, scattered, True).gp.hyper
+    assert float(quiet.noise_var[0]) < 0.01 * float(noisy.noise_var[0])
