@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lcbo.models.repeats import KNOWN_NOISE_DOF, Repeats
+from lcbo.models.repeats import KNOWN_NOISE_DOF, MOST_DOF, Repeats
 
 
 def within_groups(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -85,3 +85,25 @@ def test_equal_repeats_have_no_scatter_and_near_points_are_not_repeats() -> None
         repeats.add(np.array([u]), np.array([0.1 + u]))
     np.testing.assert_array_equal(repeats.dof, [2.0])
     np.testing.assert_array_equal(repeats.root_scatter, [0.0])
+
+
+def test_many_repeats_weigh_no_more_than_a_few() -> None:
+    """Tempering keeps the variance and caps the degrees of freedom; few repeats stay as they are."""
+    few, many = Repeats((None,)), Repeats((None,))
+    values = np.random.default_rng(0).standard_normal(40)
+    for i, value in enumerate(values):
+        many.add(np.zeros(1), np.array([value]))
+        if i < 3:
+            few.add(np.zeros(1), np.array([value]))
+    scatter, dof = few.scatter(np.array([2.0]))
+    assert dof[0] == 2.0
+    assert scatter[0] == pytest.approx(values[:3].var(ddof=1) * 2.0 / 4.0)
+    scatter, dof = many.scatter(np.array([2.0]))
+    assert dof[0] == MOST_DOF
+    assert scatter[0] / dof[0] == pytest.approx(values.var(ddof=1) / 4.0)
+
+
+def test_no_repeats_have_no_scatter() -> None:
+    scatter, dof = Repeats((None, None)).scatter(np.ones(2))
+    np.testing.assert_array_equal(scatter, [0.0, 0.0])
+    np.testing.assert_array_equal(dof, [0.0, 0.0])
