@@ -13,7 +13,7 @@ from torch import Tensor
 from lcbo.acquisition.explore import EXPLORERS, Box
 from lcbo.methods.design import best_index, initial_design, term_values
 from lcbo.methods.history import FAILED, PENDING, TOLD, History
-from lcbo.methods.lcbo_options import LcboOptions
+from lcbo.methods.lcbo_options import NOISE_THRESHOLD, NOISY, QUIET, LcboOptions
 from lcbo.methods.protocol import Array, Belief, Method, Proposal, Setup
 from lcbo.models.data import Scaling
 from lcbo.models.fit import LogNormal, MapFit
@@ -26,10 +26,6 @@ from lcbo.steps.linearised import linearised_step
 from lcbo.steps.penalty import penalty_gradient, projected_step
 from lcbo.steps.radius import adapted_radius
 from lcbo.steps.schedules import at
-
-
-NOISY = 1e-3  # repeat variance over design variance beyond which an output counts as noisy
-EXPLORE_QUIET, EXPLORE_NOISY = 3, 4
 
 
 class Lcbo(Method):
@@ -49,7 +45,7 @@ class Lcbo(Method):
         self._model: Model | None = None
         self._model_version = -1
         self._told = 0
-        self._noisy = False
+        self.regime = QUIET
         self.iteration = 0
         self.x: Array | None = None
         self.radius = options.radius[0]
@@ -161,9 +157,8 @@ class Lcbo(Method):
         self._queue = [(self.x, "iterate")] * repeats + [(z, "explore") for z in explore]
 
     def _explore_count(self) -> int:
-        if self.options.explore is None:
-            return EXPLORE_NOISY if self._noisy else EXPLORE_QUIET
-        return int(at(self.options.explore, self.iteration))
+        explore = self.options.explore
+        return self.regime.explore if isinstance(explore, str) else int(at(explore, self.iteration))
 
     def _probes(self) -> int:
         """Extra repeats at the first iterate: they tell how noisy each output is."""
@@ -177,9 +172,9 @@ class Lcbo(Method):
         scale = Scaling.of(self.history.y[self.history.recent(None)]).std
         scatter, dof = self.repeats.scatter(scale)
         level = scatter / np.maximum(dof, 1.0)
-        self._noisy = bool((level > NOISY).any())
-        if self.options.kernel is None:
-            self.surrogate.kernel = "rbf" if self._noisy else "matern52"
+        self.regime = NOISY if (level > NOISE_THRESHOLD).any() else QUIET
+        if self.options.kernel == "auto":
+            self.surrogate.kernel = self.regime.kernel
 
     def _window(self) -> int | None:
         if self.options.window is None:
@@ -243,7 +238,8 @@ class Lcbo(Method):
         known = np.concatenate([pending, np.array(planned).reshape(-1, self.setup.dim)])
         x = torch.from_numpy(self.x)
         gp = self._model.gp.conditioned(torch.from_numpy(known))
-        box = Box.around(x, 1.0 if self.options.delta is None else self.options.delta)
+        delta = self.regime.delta if self.options.delta == "auto" else self.options.delta
+        box = Box.around(x, 1.0 if delta is None else float(delta))
         rng = generator(self.setup.seed, "explore", self.history.size)
         points: Array = self.explorer(gp, x, count, box, rng).numpy()
         return points
@@ -281,7 +277,7 @@ def _surrogate(setup: Setup, options: LcboOptions) -> Surrogate:
         per_output("outputscale"),
         per_output("noise_var"),
         per_output("mean"),
-        options.kernel or "matern52",
+        QUIET.kernel if options.kernel == "auto" else options.kernel,
     )
     noise_prior = LogNormal(-4.0, 3.0) if options.learn_noise else None
     fits: dict[str, MapFit | LatticeFit | None] = {

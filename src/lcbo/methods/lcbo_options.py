@@ -10,6 +10,28 @@ from lcbo.steps.schedules import Power, Schedule
 
 
 @dataclass(frozen=True)
+class Regime:
+    """What the default does at one noise level, as the repeats of the first iterate show it.
+
+    Attributes:
+        kernel: ``rbf`` or ``matern52``.
+        explore: exploration points per iteration.
+        delta: half-width of the exploration box.
+    """
+
+    kernel: str
+    explore: int
+    delta: float
+
+
+# Without noise: few points per step, close by, and a kernel that keeps rough spots local.
+QUIET = Regime("matern52", 3, 0.1)
+# With noise: more points per step, farther away where the signal is larger, and a smooth kernel.
+NOISY = Regime("rbf", 4, 0.2)
+NOISE_THRESHOLD = 1e-3  # repeat variance over design variance beyond which a run counts as noisy
+
+
+@dataclass(frozen=True)
 class LcboOptions:
     """Settings of one LCBO run; the defaults are those of ``lcbo``.
 
@@ -17,11 +39,12 @@ class LcboOptions:
         repeats: evaluations at the iterate per iteration, ``b1``; a number or a function of k.
         noise_probes: extra repeats at the first iterate when the noise is unknown, at most a 25th of the
             budget.
-        explore: exploration points per iteration, ``b2``; a number or a function of k. ``None`` leaves it
-            to what the repeats say: 3 where the outputs are quiet, 4 where they are noisy.
+        explore: exploration points per iteration, ``b2``; a number or a function of k. ``auto``: what
+            the regime says (`QUIET`, `NOISY`).
         window: the model sees the ``window * d`` most recent points; ``None`` all.
         window_limit: and never more than this many.
-        delta: half-width of the local exploration box in the unit cube; ``None`` the whole cube.
+        delta: half-width of the local exploration box in the unit cube; ``None`` the whole cube; ``auto``
+            what the regime says.
         explorer: ``fast``, ``paper`` or ``sequential``.
         explorer_options: settings of the explorer (starts, steps, rate, temperature, ...).
         condition_on_repeats: exploration knows that the iterate is evaluated in the same batch.
@@ -31,8 +54,7 @@ class LcboOptions:
         normalise: divide the penalty gradient by its Euclidean norm.
         radius: first radius of the linearised step and its bounds ``(start, least, most)``.
         margin: posterior standard deviations kept from an inequality by the linearised step.
-        kernel: ``rbf`` or ``matern52``. ``None`` leaves it to what the repeats say: Matern-5/2 where the
-            outputs are quiet, so that rough spots stay local, RBF where noise must be averaged out.
+        kernel: ``rbf`` or ``matern52``, or ``auto``: what the regime says.
         ard: one lengthscale per variable (with ``fit="map"``).
         fit: ``lattice``, ``map`` (the paper's priors) or ``fixed``.
         learn_noise: let ``fit="map"`` learn the noise variance too.
@@ -46,10 +68,10 @@ class LcboOptions:
 
     repeats: Schedule = 1
     noise_probes: int = 4
-    explore: Schedule | None = None
+    explore: Schedule | str = "auto"
     window: float | None = 3.0
     window_limit: int | None = 300
-    delta: float | None = 0.1
+    delta: float | str | None = "auto"
     explorer: str = "fast"
     explorer_options: Mapping[str, Any] = field(default_factory=dict)
     condition_on_repeats: bool = True
@@ -59,7 +81,7 @@ class LcboOptions:
     normalise: bool = True
     radius: tuple[float, float, float] = (0.1, 0.02, 0.5)
     margin: float = 1.0
-    kernel: str | None = None
+    kernel: str = "auto"
     ard: bool = False
     fit: str = "lattice"
     learn_noise: bool = False
@@ -82,6 +104,7 @@ def paper_preset(dim: int) -> dict[str, Any]:
         "condition_on_repeats": False,
         "step": "penalty",
         "kernel": "rbf",
+        "delta": 0.1,
         "eta": 0.25 if dim <= 25 else 0.5,
         "fit": "map",
         "fit_every": 5,
