@@ -268,7 +268,6 @@ def test_recommend_picks_the_best_posterior_point(sd: float) -> None:
     np.testing.assert_array_equal(chosen, points[best])
 
 
-@pytest.mark.xfail(reason="probabilities that underflow to 0 are a tie, won by the oldest point")
 def test_recommend_without_a_likely_point_is_the_least_infeasible_one() -> None:
     """``y_1 = 0.3 + sum(u)`` is never below 0.2; the least sum is the least violation."""
     method = make(noise_var=(0.0, 0.0))

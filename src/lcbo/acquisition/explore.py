@@ -89,6 +89,8 @@ class PaperExplorer:
 
     def __call__(self, gp: LocalGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:
         """Return the best of the optimised batches."""
+        if count == 0:
+            return x.new_zeros(0, len(x))
         information = GradientInformation(gp, x)
         z, value = adam(
             information, box.draw(rng, self.starts, count), box, self.steps, self.rate, self.temperature

@@ -29,7 +29,9 @@ class _Batches:
         reduction: ``s x B``.
         response: ``T = C^-1 v^T`` as ``B x s x b x d``.
         white: ``L^-1 k(X, Z)`` as ``B x n x P``.
-        phi1_data: ``B x n x P``, phi1_here and phi2_here: ``B x P`` (distance to x), phi1_pair: ``B x s x b x b``.
+        phi1_data: ``B x n x P``.
+        phi1_here, phi2_here: ``B x P``, at the distance to x.
+        phi1_pair: ``B x s x b x b``.
     """
 
     reduction: Tensor

@@ -1,0 +1,1 @@
+"""Methods: rules that choose what to evaluate next."""

@@ -47,8 +47,8 @@ def best_index(y: Array, terms: tuple[Term, ...]) -> int:
     """
     scale = Scaling.of(y).std
     excess = violations(y, terms) / scale[[t.row for t in terms]]
-    total = np.where(np.isnan(excess), np.inf, excess).sum(-1)
-    feasible: NDArray[np.bool_] = (total == 0.0) & ~np.isnan(y[:, 0])
+    total = np.where(np.isnan(excess), np.inf, excess).sum(-1) + np.where(np.isnan(y[:, 0]), np.inf, 0.0)
+    feasible: NDArray[np.bool_] = total == 0.0
     if feasible.any():
         return int(np.where(feasible, y[:, 0], np.inf).argmin())
     return int(total.argmin())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 from torch import Tensor
 
 from lcbo.acquisition.explore import EXPLORERS, Box
@@ -88,10 +89,14 @@ class Lcbo(Method):
         values = self._standardised_terms(model, mean.T).T
         spread = np.sqrt(np.maximum(var[self._rows], 1e-18))
         tol = np.array([[t.tol] for t in self.setup.terms]).reshape(-1, 1) / scale
-        one_sided = ndtr(-values / spread)
-        two_sided = ndtr((tol - values) / spread) - ndtr((-tol - values) / spread)
-        feasibility = np.where(self._equality[:, None], two_sided, one_sided).prod(0)
-        likely = feasibility >= 0.5
+        # log P(|h| <= tol) is that of the nearer bound beyond it and of the interval inside; the log keeps
+        # hopeless points comparable.
+        excess = np.where(self._equality[:, None], np.abs(values) - tol, values)
+        inside = ndtr((tol - values) / spread) - ndtr((-tol - values) / spread)
+        two_sided = np.where(excess > 0.0, log_ndtr(-excess / spread), np.log(np.maximum(inside, 1e-300)))
+        one_sided = log_ndtr(-values / spread)
+        feasibility = np.where(self._equality[:, None], two_sided, one_sided).sum(0)
+        likely = feasibility >= math.log(0.5)
         best = np.where(likely, mean[0], np.inf).argmin() if likely.any() else feasibility.argmax()
         return model.gp.x[int(best)].numpy().copy()
 

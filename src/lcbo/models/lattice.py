@@ -30,7 +30,7 @@ class LatticeFit:
     length_step: float = 0.4
     length_span: tuple[int, int] = (-7, 8)  # lattice indices: sqrt(d) * exp(step * i)
     length_prior: tuple[float, float] = (math.sqrt(2.0), math.sqrt(3.0))  # mean, sd of ln(l / sqrt(d))
-    scale_values: tuple[float, ...] = tuple(math.exp(0.75 * i) for i in range(-4, 9))
+    scale_values: tuple[float, ...] = tuple(math.exp(float(i)) for i in range(-3, 13))
     scale_prior: tuple[float, float] = (0.0, 2.0)
     noise_values: tuple[float, ...] = tuple(math.exp(0.75 * i) for i in range(-20, 1))
     noise_prior: tuple[float, float] = (-4.0, 3.0)
