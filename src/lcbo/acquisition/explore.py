@@ -159,7 +159,7 @@ class FastExplorer:
         before = information.trace
         best, best_value = z, float("inf")
         step, previous = 0.0, None
-        for _ in range(self.polish + 1):
+        for _ in range(self.polish):
             reduction, ascent = information.joint_gradient(
                 z[None], lambda r: worst_weights(before - r, self.temperature)
             )
@@ -175,7 +175,8 @@ class FastExplorer:
                     step = float(moved.square().sum()) / curvature
             previous = (z, ascent)
             z = box.clip(z + step * ascent)
-        return best
+        last = float((before - information.joint(z[None])[0]).max())
+        return z if last < best_value else best
 
 
 def top_eigenvector(cov: Tensor) -> Tensor:

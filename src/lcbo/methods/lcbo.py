@@ -58,6 +58,7 @@ class Lcbo(Method):
         self.tell(key, y)
         return key
 
+    @torch.inference_mode()
     def ask(self, n: int | None = None) -> list[Proposal]:
         """Return new proposals without blocking; see the protocol."""
         if not self._queue and self._may_step(eager=n is not None):
@@ -75,6 +76,7 @@ class Lcbo(Method):
             self.repeats.add(self.history.u[key], y)
             self._told += 1
 
+    @torch.inference_mode()
     def recommend(self) -> Array | None:
         """Return the evaluated point of the window with the best posterior.
 
@@ -100,6 +102,7 @@ class Lcbo(Method):
         best = np.where(likely, mean[0], np.inf).argmin() if likely.any() else feasibility.argmax()
         return model.gp.x[int(best)].numpy().copy()
 
+    @torch.inference_mode()
     def belief(self, u: Array) -> Belief | None:
         """Return the model's belief at a point, or ``None`` before the initial design is told."""
         model = self._current_model()
