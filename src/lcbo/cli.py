@@ -25,7 +25,7 @@ app = typer.Typer(
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the two pictures.")] = Path(),
-    budget: Annotated[int, typer.Option(help="Evaluations in all.", min=4)] = 600,
+    budget: Annotated[int, typer.Option(help="Evaluations in all.", min=4)] = 1000,
     method: Annotated[str, typer.Option(help="Name of the method.")] = "lcbo",
     seed: Annotated[int, typer.Option(help="Seed of the run.", min=0)] = 0,
 ) -> None:
