@@ -1,4 +1,5 @@
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -81,3 +82,26 @@ def test_authors_scale():
     assert problem.evaluate(np.full(50, 2.75))["scaled_volume"] == pytest.approx(7.5625)
     assert problem.noise_sd() == {"scaled_volume": 0.1, "g_stress": 0.1, "g_disp": 0.1}
     assert problem.best_known.value == pytest.approx(1.602540290333)
+
+
+def test_agrees_with_a_segment_by_segment_sum():
+    """The formulas of the docstring, one segment at a time in plain Python, at points of no golden file."""
+    rng = np.random.default_rng(2)
+    problem = make("beam50")
+    for _ in range(5):
+        x = rng.uniform(0.5, 5.0, 50)
+        volume = tip = 0.0
+        exponents = []
+        for i in range(25):
+            width, height = float(x[2 * i]), float(x[2 * i + 1])
+            near, far = 100.0 - 4.0 * i, 100.0 - 4.0 * (i + 1)
+            inertia = width * height**3 / 12.0
+            volume += 4.0 * width * height
+            tip += 500.0 * (near**3 - far**3) / (3.0 * 2.9e7 * inertia)
+            exponents.append(20.0 * (6.0 * 500.0 * near / (width * height**2) / 40000.0 - 1.0))
+        top = max(exponents)
+        stress = (top + math.log(math.fsum(math.exp(e - top) for e in exponents))) / 20.0
+        got = problem.evaluate(x)
+        assert got["volume"] == pytest.approx(volume, rel=1e-12)
+        assert got["g_stress"] == pytest.approx(stress, rel=1e-9)
+        assert got["g_disp"] == pytest.approx(tip / 2.5 - 1.0, rel=1e-9)
