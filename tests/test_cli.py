@@ -40,3 +40,11 @@ def test_demo_prints_the_design_and_saves_two_pictures(tmp_path):
 @pytest.mark.parametrize("arguments", [["demo", "--budget", "none"], ["nonsense"]])
 def test_wrong_command_line_is_refused(arguments):
     assert CliRunner().invoke(app, arguments).exit_code == 2
+
+
+def test_a_problem_without_its_extra_says_what_to_install(monkeypatch):
+    def refuse(name):
+        raise ImportError(f"{name} needs 'lcbo[mujoco]'")
+
+    monkeypatch.setattr(lcbo.problems, "make", refuse)
+    assert "lcbo[mujoco]" in invoke("problems")

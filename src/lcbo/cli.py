@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 import lcbo
@@ -56,7 +57,11 @@ def problems() -> None:
     """List the benchmark problems."""
     table = Table("problem", "variables", "constraints", "best known", box=None)
     for name in lcbo.problems.names():
-        problem = lcbo.problems.make(name)
+        try:
+            problem = lcbo.problems.make(name)
+        except ImportError as missing:  # an optional extra; the message says which
+            table.add_row(name, "", escape(str(missing)), "")
+            continue
         best = problem.best_known
         conditions = ", ".join(map(str, problem.constraints[:3])) + ", ..." * (len(problem.constraints) > 3)
         table.add_row(name, str(problem.dim), conditions, "" if best is None else f"{best.value:.8g}")
