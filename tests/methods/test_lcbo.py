@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from scipy.stats import norm
 from lcbo.acquisition.explore import SequentialExplorer
 from lcbo.methods import registry
 from lcbo.methods.lcbo import Lcbo
-from lcbo.methods.protocol import Proposal, Setup, Term
+from lcbo.methods.protocol import Proposal, Setup, Term, Told
 
 DIM = 4
 TERMS = (Term(row=1, sign=1.0, threshold=0.2),)
@@ -307,3 +308,55 @@ def test_a_quiet_run_finds_the_constrained_minimum() -> None:
     run(method, 16)
     feasible = method.history.y[method.history.y[:, 1] <= 0.2]
     assert feasible[:, 0].min() == pytest.approx(0.09, abs=4e-3)
+
+
+@pytest.mark.parametrize("name", ["lcbo", "lcbo-paper"])
+def test_restored_method_goes_on_bit_for_bit(name: str) -> None:
+    setup = Setup(3, 2, (Term(1, 1.0, 0.0),), (None, None), 60, 4, np.zeros((0, 3)), 0)
+    method, events, states = registry.make(name, setup), [], []
+    while method.history.size < 40:
+        iteration = method.info()["iteration"]
+        for proposal in (batch := method.ask()):
+            events.append(proposal)
+        if method.info()["iteration"] != iteration:
+            states.append((len(events), json.loads(json.dumps(method.state()))))
+        for proposal in batch:
+            y = np.array([np.sum(proposal.u**2), 0.5 - proposal.u[0]])
+            method.tell(proposal.key, y)
+            events.append(Told(proposal.key, y))
+    for position, state in states:
+        again = registry.make(name, setup)
+        again.restore(state, events[:position])
+        replayed = list(events[:position])
+        while len(replayed) < len(events):
+            event = events[len(replayed)]
+            if isinstance(event, Told):
+                again.tell(event.key, event.y)
+                replayed.append(event)
+            else:
+                replayed += again.ask()
+        for old, new in zip(events, replayed, strict=True):
+            assert old.key == new.key
+            if isinstance(old, Proposal):
+                np.testing.assert_array_equal(old.u, new.u)
+        np.testing.assert_array_equal(again.recommend(), method.recommend())
+
+
+def test_looking_at_the_answer_does_not_change_a_run() -> None:
+    setup = Setup(3, 1, (), (None,), None, 4, np.zeros((0, 3)), 0)
+    watched, alone = registry.make("lcbo", setup), registry.make("lcbo", setup)
+    for _ in range(40):
+        ours, theirs = watched.ask(2), alone.ask(2)
+        for a, b in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(a.u, b.u)
+        for method, batch in ((watched, ours), (alone, theirs)):
+            method.tell(batch[0].key, np.array([np.sum(batch[0].u ** 2)]))
+        watched.recommend()
+
+
+def test_batch_longer_than_the_budget_stays_in_the_queue() -> None:
+    setup = Setup(3, 1, (), (None,), 3, 4, np.zeros((0, 3)), 0)
+    method = registry.make("lcbo", setup)
+    first, rest = method.ask(None, 3), method.ask()
+    assert [p.key for p in first] == [0, 1, 2]
+    assert [p.key for p in rest] == [3]

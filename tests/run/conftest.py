@@ -37,13 +37,14 @@ class UniformSearch(Method):
         self.key += 1
         return self.key - 1
 
-    def ask(self, n=None):
+    def ask(self, n=None, most=None):
         if "stop_at" in self.options and self.iteration >= self.options["stop_at"]:
             return []
         size = self.setup.n_init if self.iteration == 0 else self.options.get("batch", 3)
         role = "init" if self.iteration == 0 else "explore"
         needed = 0 if self.open else size
-        proposals = [self._propose(role) for _ in range(needed if n is None else n)]
+        count = needed if n is None else n
+        proposals = [self._propose(role) for _ in range(count if most is None else min(count, most))]
         self.open |= {p.key for p in proposals}
         return proposals
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,8 +15,8 @@ from torch import Tensor
 from lcbo.acquisition.explore import EXPLORERS, Box
 from lcbo.methods.design import best_index, initial_design, term_values
 from lcbo.methods.history import FAILED, PENDING, TOLD, History
-from lcbo.methods.lcbo_options import NOISE_THRESHOLD, NOISY, QUIET, LcboOptions
-from lcbo.methods.protocol import Array, Belief, Method, Proposal, Setup
+from lcbo.methods.lcbo_options import NOISE_THRESHOLD, NOISY, QUIET, REGIMES, LcboOptions
+from lcbo.methods.protocol import Array, Belief, Event, Method, Proposal, Setup
 from lcbo.models.data import Scaling
 from lcbo.models.fit import LogNormal, MapFit
 from lcbo.models.gp import Hyperparameters, Posterior
@@ -44,7 +45,7 @@ class Lcbo(Method):
         self._queue = [(u, "init") for u in initial_design(setup)]
         self._batch: list[int] = []
         self._model: Model | None = None
-        self._model_version = -1
+        self._answer: tuple[int, Model] | None = None
         self._told = 0
         self.regime = QUIET
         self.iteration = 0
@@ -59,11 +60,14 @@ class Lcbo(Method):
         return key
 
     @torch.inference_mode()
-    def ask(self, n: int | None = None) -> list[Proposal]:
+    def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:
         """Return new proposals without blocking; see the protocol."""
         if not self._queue and self._may_step(eager=n is not None):
             self._advance()
-        count = len(self._queue) if n is None else min(n, len(self._queue))
+        if n is not None and most is not None:
+            n = min(n, most)
+        wanted = most if n is None else n
+        count = len(self._queue) if wanted is None else min(wanted, len(self._queue))
         points, self._queue = self._queue[:count], self._queue[count:]
         if n is not None and count < n:
             points += [(u, "explore") for u in self._further(n - count, [u for u, _ in points])]
@@ -127,6 +131,49 @@ class Lcbo(Method):
             return {**numbers, "step": at(self.options.eta, k), "penalty": at(self.options.rho, k)}
         return {**numbers, "step": self.radius}
 
+    def state(self) -> dict[str, Any]:
+        """Return x_k, k, radius, hyperparameters and what of the batch is still to be asked for."""
+        hyper = self.surrogate.hyper
+        return {
+            "iteration": self.iteration,
+            "x": None if self.x is None else self.x.tolist(),
+            "radius": self.radius,
+            "last_step": self.last_step.tolist(),
+            "regime": REGIMES.index(self.regime),
+            "batch": self._batch,
+            "queue": [[u.tolist(), role] for u, role in self._queue],
+            "fitted": self._model is not None,
+            "rescues": self.surrogate.rescues,
+            "kernel": self.surrogate.kernel,
+            "hyperparameters": {
+                "lengthscale": hyper.lengthscale.tolist(),
+                "outputscale": hyper.outputscale.tolist(),
+                "noise_var": hyper.noise_var.tolist(),
+                "mean": hyper.mean.tolist(),
+                "kernel": hyper.kernel,
+            },
+        }
+
+    @torch.inference_mode()
+    def restore(self, state: Mapping[str, Any], events: Sequence[Event]) -> None:
+        """Go on from a state: enter the evaluations, then build the model the state was taken with."""
+        for event in events:
+            if isinstance(event, Proposal):
+                self.history.add(event.u)
+            else:
+                self.tell(event.key, event.y)
+        self.iteration = state["iteration"]
+        self.x = None if state["x"] is None else np.array(state["x"])
+        self.radius = state["radius"]
+        self.last_step = np.array(state["last_step"])
+        self.regime = REGIMES[state["regime"]]
+        self._batch = list(state["batch"])
+        self._queue = [(np.array(u), role) for u, role in state["queue"]]
+        if state["fitted"]:
+            self.surrogate.resume(_hyperparameters(state["hyperparameters"]), state["kernel"])
+            self._model = self._build(self.history.recent(self._window()), refit=False)
+        self.surrogate.rescues = state["rescues"]
+
     def _propose(self, u: Array, role: str) -> Proposal:
         key = self.history.add(u)
         self._batch.append(key)
@@ -149,7 +196,7 @@ class Lcbo(Method):
             return
         if self.iteration <= 1:
             self._settle_regime()
-        model = self._build(keys, refit=self.iteration % self.options.fit_every == 0)
+        model = self._model = self._build(keys, refit=self.iteration % self.options.fit_every == 0)
         if self.x is None:
             everything = self.history.recent(None)
             best = best_index(self.history.y[everything], self.setup.terms)
@@ -193,15 +240,18 @@ class Lcbo(Method):
         return max(size, 2)
 
     def _build(self, keys: NDArray[np.intp], refit: bool) -> Model:
-        model = self.surrogate.build(self.history.u[keys], self.history.y[keys], self.repeats, refit)
-        self._model, self._model_version = model, self._told
-        return model
+        return self.surrogate.build(self.history.u[keys], self.history.y[keys], self.repeats, refit)
 
     def _current_model(self) -> Model | None:
-        """The model with everything told so far, for the answer; hyperparameters as last fitted."""
-        if self._model is None or self._model_version == self._told:
-            return self._model
-        return self._build(self.history.recent(self._window()), refit=False)
+        """The model with everything told so far, for the answer; hyperparameters as last fitted.
+
+        Kept apart from the model the iteration explores with: looking must not change a run.
+        """
+        if self._model is None:
+            return None
+        if self._answer is None or self._answer[0] != self._told:
+            self._answer = self._told, self._build(self.history.recent(self._window()), refit=False)
+        return self._answer[1]
 
     def _standardised_terms(self, model: Model, mean: Array) -> Array:
         """Term values over each output's scale; the zero level stays where the user put it."""
@@ -262,6 +312,15 @@ class Lcbo(Method):
         rng = generator(self.setup.seed, "uniform", self.history.size)
         points: Array = rng.random((count, self.setup.dim))
         return points
+
+
+def _hyperparameters(stored: Mapping[str, Any]) -> Hyperparameters:
+    def tensor(name: str) -> Tensor:
+        return torch.tensor(stored[name], dtype=torch.float64)
+
+    return Hyperparameters(
+        tensor("lengthscale"), tensor("outputscale"), tensor("noise_var"), tensor("mean"), stored["kernel"]
+    )
 
 
 def _surrogate(setup: Setup, options: LcboOptions) -> Surrogate:

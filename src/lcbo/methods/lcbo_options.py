@@ -28,6 +28,7 @@ class Regime:
 QUIET = Regime("matern52", 3, 0.1)
 # With noise: more points per step, farther away where the signal is larger, and a smooth kernel.
 NOISY = Regime("rbf", 4, 0.2)
+REGIMES = (QUIET, NOISY)
 NOISE_THRESHOLD = 1e-3  # repeat variance over design variance beyond which a run counts as noisy
 
 

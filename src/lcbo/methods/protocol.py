@@ -9,8 +9,8 @@ candidate's id everywhere else.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lcbo.types import Array as Array
@@ -53,6 +53,17 @@ class Proposal:
 
 
 @dataclass(frozen=True)
+class Told:
+    """What was told of one proposal: its outputs, or ``None`` for a failure."""
+
+    key: int
+    y: Array | None
+
+
+Event = Proposal | Told
+
+
+@dataclass(frozen=True)
 class Belief:
     """What a method's model believes at one point of the unit cube.
 
@@ -69,19 +80,31 @@ class Belief:
 
 
 class Method(ABC):
-    """A sequential design rule with two verbs, ``ask`` and ``tell``."""
+    """A sequential design rule with two verbs, ``ask`` and ``tell``.
+
+    A method is a pure function of its setup, its options and the sequence of calls, so a run can always be
+    continued by replaying its calls. A method whose asks are expensive shortens that with `state` and
+    `restore`: then only the calls since the last state are replayed.
+
+    Attributes:
+        setup: what the method knows about the problem; only the budget may grow during a run.
+    """
+
+    setup: Setup
 
     @abstractmethod
     def include(self, u: Array, y: Array) -> int:
         """Take a point evaluated elsewhere into the data and return the key it got."""
 
     @abstractmethod
-    def ask(self, n: int | None = None) -> list[Proposal]:
+    def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:
         """Return new proposals without blocking.
 
-        ``None`` asks for what the current iteration still lacks, possibly nothing. A number asks for
-        up to that many; beyond the iteration's need these are further exploration points conditioned
-        on everything pending. The caller keeps the budget.
+        Args:
+            n: ``None`` asks for what the current iteration still lacks, possibly nothing. A number asks for
+                up to that many; beyond the iteration's need these are further exploration points
+                conditioned on everything pending.
+            most: what the budget still allows; a batch that is longer stays in the method's queue.
         """
 
     @abstractmethod
@@ -98,7 +121,22 @@ class Method(ABC):
 
     @abstractmethod
     def info(self) -> Mapping[str, float]:
-        """Return the numbers worth showing now: iteration, step size, penalty, rescues."""
+        """Return the numbers worth showing now: ``iteration`` always, step size, penalty, rescues.
+
+        ``iteration`` changes in every ask that changes more than the queue of proposals.
+        """
+
+    def state(self) -> dict[str, Any] | None:
+        """Return all that `restore` needs beside the events so far, as JSON values; ``None``: replay."""
+        return None
+
+    def restore(self, state: Mapping[str, Any], events: Sequence[Event]) -> None:
+        """Go on, in a new object, from a state taken after ``events`` (proposals and tells in order)."""
+        raise NotImplementedError
+
+    def extend(self, budget: int | None) -> None:
+        """Take note of a new budget."""
+        self.setup = replace(self.setup, budget=budget)
 
 
 @dataclass(frozen=True)

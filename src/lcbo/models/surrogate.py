@@ -79,6 +79,10 @@ class Surrogate:
             self._fitted = True
         return Model(self._factorise(data), scaling)
 
+    def resume(self, hyper: Hyperparameters, kernel: str) -> None:
+        """Go on with hyperparameters that were fitted before; ``kernel`` is for the fits to come."""
+        self.hyper, self.kernel, self._fitted = hyper, kernel, True
+
     def _learn(self, data: Data, scaling: Scaling, repeats: Repeats) -> Hyperparameters:
         if self.fit is None:
             return self.hyper
@@ -104,7 +108,6 @@ class Surrogate:
                 self.rescues += 1
                 continue
             if number:
-                self.hyper = hyper
                 warnings.warn("a local model needed a rescue", NumericalRescueWarning, stacklevel=2)
             return gp
         raise ModelError(f"no rescue gave a positive definite model on {len(data.x)} points")

@@ -106,12 +106,10 @@ class Optimizer:
         if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1):
             raise ArgumentError("n", "None or an integer of at least 1", repr(n))
         left = None if self.budget is None else self.budget - self.n_asked
-        if left is not None:
-            if left <= 0:
-                return []
-            n = None if n is None else min(n, left)
+        if left is not None and left <= 0:
+            return []
         with self._threads.limit(limits=1):
-            proposals = self._method.ask(n)[:left]
+            proposals = self._method.ask(n, left)
         candidates = []
         for proposal in proposals:
             x = self.problem.space.from_unit(proposal.u)
