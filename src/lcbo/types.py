@@ -45,6 +45,25 @@ class Candidate:
 
 
 @dataclass(frozen=True)
+class Record:
+    """How an evaluation went, for the books; no method ever sees it.
+
+    Attributes:
+        worker: where it ran.
+        started: when it began, in seconds since the epoch; ``None`` when not known.
+        seconds: how long it took.
+        traceback: of the exception that made it fail.
+        attempts: how often it was tried.
+    """
+
+    worker: str = ""
+    started: float | None = None
+    seconds: float | None = None
+    traceback: str = ""
+    attempts: int = 1
+
+
+@dataclass(frozen=True)
 class Observation:
     """A candidate whose evaluation has ended.
 
@@ -59,3 +78,4 @@ class Observation:
     iteration: int
     outcomes: Mapping[str, float]
     failed: str | None = None
+    record: Record = Record()

@@ -19,7 +19,7 @@ from lcbo.run.log import Log
 from lcbo.run.result import Result
 from lcbo.run.setup import build_setup, read_data, read_outcomes
 from lcbo.steps.kkt import Kkt
-from lcbo.types import Array, Candidate, Observation
+from lcbo.types import Array, Candidate, Observation, Record
 
 
 class Optimizer:
@@ -127,6 +127,7 @@ class Optimizer:
         *,
         failed: str | None = None,
         final: bool = False,
+        record: Record | None = None,
     ) -> None:
         """Report outcomes of a candidate, in any order and in parts.
 
@@ -136,6 +137,7 @@ class Optimizer:
                 nothing, a different one is an error. A value that is not finite fails the evaluation.
             failed: the reason, when the evaluation failed.
             final: says that outcomes not told by now never come.
+            record: where and how the evaluation ran, for the history.
         """
         if (outcomes is None) == (failed is None):
             raise ArgumentError("tell", "either outcomes or failed='reason'", "both" if failed else "neither")
@@ -160,9 +162,10 @@ class Optimizer:
         if failed is None and not known:
             failed = "no outcome came"
         del self._pending[id]
+        came = {} if failed else dict(known)
         self._end(
             Observation(
-                id, candidate.x, candidate.role, candidate.iteration, {} if failed else dict(known), failed
+                id, candidate.x, candidate.role, candidate.iteration, came, failed, record or Record()
             )
         )
         with self._threads.limit(limits=1):
