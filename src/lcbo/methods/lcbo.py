@@ -45,6 +45,7 @@ class Lcbo(Method):
         self._queue = [(u, "init") for u in initial_design(setup)]
         self._batch: list[int] = []
         self._model: Model | None = None
+        self._model_keys: list[int] = []
         self._answer: tuple[int, Model] | None = None
         self._told = 0
         self.regime = QUIET
@@ -142,7 +143,7 @@ class Lcbo(Method):
             "regime": REGIMES.index(self.regime),
             "batch": self._batch,
             "queue": [[u.tolist(), role] for u, role in self._queue],
-            "fitted": self._model is not None,
+            "model_keys": self._model_keys,
             "rescues": self.surrogate.rescues,
             "kernel": self.surrogate.kernel,
             "hyperparameters": {
@@ -169,9 +170,10 @@ class Lcbo(Method):
         self.regime = REGIMES[state["regime"]]
         self._batch = list(state["batch"])
         self._queue = [(np.array(u), role) for u, role in state["queue"]]
-        if state["fitted"]:
+        self._model_keys = list(state["model_keys"])
+        if self._model_keys:
             self.surrogate.resume(_hyperparameters(state["hyperparameters"]), state["kernel"])
-            self._model = self._build(self.history.recent(self._window()), refit=False)
+            self._model = self._build(np.array(self._model_keys), refit=False)
         self.surrogate.rescues = state["rescues"]
 
     def _propose(self, u: Array, role: str) -> Proposal:
@@ -197,6 +199,7 @@ class Lcbo(Method):
         if self.iteration <= 1:
             self._settle_regime()
         model = self._model = self._build(keys, refit=self.iteration % self.options.fit_every == 0)
+        self._model_keys = keys.tolist()
         if self.x is None:
             everything = self.history.recent(None)
             best = best_index(self.history.y[everything], self.setup.terms)

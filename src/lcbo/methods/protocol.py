@@ -83,8 +83,8 @@ class Method(ABC):
     """A sequential design rule with two verbs, ``ask`` and ``tell``.
 
     A method is a pure function of its setup, its options and the sequence of calls, so a run can always be
-    continued by replaying its calls. A method whose asks are expensive shortens that with `state` and
-    `restore`: then only the calls since the last state are replayed.
+    continued by replaying its calls. A method whose asks are expensive offers `state` and `restore`
+    instead: the state is taken after an ask, and nothing is computed anew.
 
     Attributes:
         setup: what the method knows about the problem; only the budget may grow during a run.
@@ -121,10 +121,7 @@ class Method(ABC):
 
     @abstractmethod
     def info(self) -> Mapping[str, float]:
-        """Return the numbers worth showing now: ``iteration`` always, step size, penalty, rescues.
-
-        ``iteration`` changes in every ask that changes more than the queue of proposals.
-        """
+        """Return the numbers worth showing now: ``iteration`` always, step size, penalty, rescues."""
 
     def state(self) -> dict[str, Any] | None:
         """Return all that `restore` needs beside the events so far, as JSON values; ``None``: replay."""
