@@ -84,6 +84,8 @@ class MapFit:
         outputscale_prior: on every outputscale.
         noise_prior: on the noise variance, or ``None`` to hold the noise where it starts.
         bounds: natural bounds of lengthscale, outputscale and noise variance.
+        max_iterations: of L-BFGS.
+        tolerance: relative gain of an iteration below which the climb ends.
     """
 
     lengthscale_prior: Prior = Gamma(3.0, 3.0)  # paper, appendix "Algorithm Setup"
@@ -91,6 +93,7 @@ class MapFit:
     noise_prior: Prior | None = None  # paper: the noise is the constant 0.01
     bounds: tuple[tuple[float, float], ...] = ((1e-2, 1e3), (1e-4, 1e3), (1e-8, 1e1))
     max_iterations: int = 50
+    tolerance: float = 2.220446049250313e-09  # SciPy's default
 
     def __call__(self, data: Data, start: Hyperparameters) -> Hyperparameters:
         """Climb the log posterior of all outputs at once from ``start``.
@@ -121,7 +124,7 @@ class MapFit:
             jac=True,
             method="L-BFGS-B",
             bounds=box,
-            options={"maxiter": self.max_iterations},
+            options={"maxiter": self.max_iterations, "ftol": self.tolerance},
         )
         return _unpack(torch.from_numpy(result.x).view(shapes), start, self.noise_prior is not None)
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -29,6 +33,41 @@ class Hyperparameters:
     noise_var: Tensor
     mean: Tensor
     kernel: str = "rbf"
+
+    @staticmethod
+    def start(n_outputs: int, kernel: str = "rbf", given: Mapping[str, Any] | None = None) -> Hyperparameters:
+        """Return where a fit starts: ``given`` has one number or one per output for each parameter."""
+        values = {"lengthscale": 1.0, "outputscale": 1.0, "noise_var": 0.01, "mean": 0.0, **(given or {})}
+
+        def per_output(name: str) -> Tensor:
+            return torch.tensor(np.broadcast_to(np.asarray(values[name], np.float64), n_outputs))
+
+        length = np.asarray(values["lengthscale"], np.float64)
+        length = length if length.ndim == 2 else np.broadcast_to(length, n_outputs)[:, None]
+        return Hyperparameters(
+            torch.tensor(length),
+            per_output("outputscale"),
+            per_output("noise_var"),
+            per_output("mean"),
+            kernel,
+        )
+
+    @staticmethod
+    def of(stored: Mapping[str, Any]) -> Hyperparameters:
+        """Return the hyperparameters that `stored` described."""
+        names = ("lengthscale", "outputscale", "noise_var", "mean")
+        tensors = {name: torch.tensor(stored[name], dtype=torch.float64) for name in names}
+        return Hyperparameters(**tensors, kernel=stored["kernel"])
+
+    def stored(self) -> dict[str, Any]:
+        """Return the values as JSON numbers and lists."""
+        return {
+            "lengthscale": self.lengthscale.tolist(),
+            "outputscale": self.outputscale.tolist(),
+            "noise_var": self.noise_var.tolist(),
+            "mean": self.mean.tolist(),
+            "kernel": self.kernel,
+        }
 
     @property
     def prior_gradient_var(self) -> Tensor:
@@ -74,8 +113,7 @@ class LocalGP:
             cov *= self.present[:, :, None] & self.present[:, None, :]
             diagonal[~self.present] = 1.0
         self.factor = cholesky(cov)
-        residual = torch.where(self.present, data.y - hyper.mean[:, None], 0.0)
-        self.alpha = torch.cholesky_solve(residual.unsqueeze(-1), self.factor).squeeze(-1)
+        self.alpha = self._weights(data.y)
 
     def _kernel(self, z: Tensor) -> Tensor:
         """Prior covariance between data and points: ``... x B x n x p``, zero at missing outcomes."""
@@ -139,32 +177,57 @@ class LocalGP:
             gradient_cov=self.prior_gradient_cov(len(x)) - tangent.transpose(-1, -2) @ tangent,
         )
 
-    def conditioned(self, z: Tensor) -> LocalGP:
+    def conditioned(self, z: Tensor, count: Tensor | None = None) -> LocalGP:
         """The same posterior with pending points added: exact covariance, unchanged mean.
 
         The covariance needs no y. Extending ``L`` by one block row and ``alpha`` by zeros conditions
         on points whose outcome equals the current mean.
 
         Args:
-            z: ``p x d`` pending points, each one observation of every output.
+            z: ``p x d`` pending points.
+            count: ``B x p`` observations of each output at each point, 0 where there is none; by default
+                one of every output.
         """
         if len(z) == 0:
             return self
-        below = self.whiten(self.cross(z)).transpose(-1, -2)
-        prior = squared_distance(z, z, self.hyper.lengthscale)
-        corner = self.hyper.outputscale[:, None, None] * PROFILES[self.hyper.kernel](prior)[0]
-        corner.diagonal(dim1=-2, dim2=-1).copy_((self.hyper.outputscale + self.hyper.noise_var)[:, None])
-        corner = cholesky(corner - below @ below.transpose(-1, -2))
-        batch, n, p = len(below), self.factor.shape[-1], len(z)
+        batch, n, p = len(self.factor), self.factor.shape[-1], len(z)
+        present = self.present.new_ones(batch, p) if count is None else count > 0.0
+        noise = self.hyper.noise_var[:, None]
+        if count is not None:
+            noise = noise / torch.where(present, count, 1.0)
+        cross = self.cross(z)
+        corner = squared_distance(z, z, self.hyper.lengthscale)
+        corner = self.hyper.outputscale[:, None, None] * PROFILES[self.hyper.kernel](corner)[0]
+        corner.diagonal(dim1=-2, dim2=-1).copy_(self.hyper.outputscale[:, None] + noise)
+        complete = bool(present.all())
+        if not complete:
+            cross = cross * present[:, None, :]
+            corner *= present[:, :, None] & present[:, None, :]
+            corner.diagonal(dim1=-2, dim2=-1)[~present] = 1.0
+        below = self.whiten(cross).transpose(-1, -2)
         factor = self.factor.new_zeros(batch, n + p, n + p)
         factor[:, :n, :n] = self.factor
         factor[:, n:, :n] = below
-        factor[:, n:, n:] = corner
-        extended = object.__new__(LocalGP)
-        extended.hyper = self.hyper
+        factor[:, n:, n:] = cholesky(corner - below @ below.transpose(-1, -2))
+        extended = copy(self)
         extended.x = torch.cat([self.x, z])
-        extended.present = torch.cat([self.present, self.present.new_ones(batch, p)], -1)
-        extended.complete = self.complete
+        extended.present = torch.cat([self.present, present], -1)
+        extended.complete = self.complete and complete
         extended.factor = factor
         extended.alpha = torch.cat([self.alpha, self.alpha.new_zeros(batch, p)], -1)
         return extended
+
+    def with_targets(self, y: Tensor) -> LocalGP:
+        """The posterior of other outcomes at the same points: two triangular solves.
+
+        Args:
+            y: ``B x n``; read only where an outcome is present.
+        """
+        changed = copy(self)
+        changed.alpha = self._weights(y)
+        return changed
+
+    def _weights(self, y: Tensor) -> Tensor:
+        """``alpha = K^-1 (y - mean)``, zero where an outcome is missing."""
+        residual = torch.where(self.present, y - self.hyper.mean[:, None], 0.0)
+        return torch.cholesky_solve(residual.unsqueeze(-1), self.factor).squeeze(-1)
