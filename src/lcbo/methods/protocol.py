@@ -9,7 +9,7 @@ candidate's id everywhere else.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -138,10 +138,20 @@ class Method(ABC):
 
 @dataclass(frozen=True)
 class MethodSpec:
-    """A registered method: how to build it and the options it takes with their defaults."""
+    """A registered method: how to build it, its options, and what it declares of itself.
+
+    Attributes:
+        name: as on the command line.
+        summary: one line.
+        build: maps ``(setup, options)`` to the method.
+        options: the options it takes, with their defaults.
+        supports_equality: whether it steers towards ``h(x) = 0``; otherwise such a problem is refused.
+        sequential: after the initial design it has at most one proposal out at a time.
+    """
 
     name: str
     summary: str
-    build: Any
+    build: Callable[[Setup, Mapping[str, Any]], Method]
     options: Mapping[str, Any] = field(default_factory=dict)
     supports_equality: bool = True
+    sequential: bool = False

@@ -1,49 +1,92 @@
-"""Methods by name. The name is the same on the command line, in figures and in results."""
+"""Methods by name. The name is the same on the command line, in figures and in results.
+
+A method's own module is imported when the method is built: listing the methods costs nothing, and the
+packages of one method (BoTorch, cma) are not needed for another. So option classes live in modules of their
+own that import nothing heavy.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from importlib import import_module
 from typing import Any
 
 from lcbo.errors import ArgumentError
-from lcbo.methods.lcbo import Lcbo
 from lcbo.methods.lcbo_options import LcboOptions, paper_preset, theory_preset
 from lcbo.methods.protocol import Method, MethodSpec, Setup
 
-
-def _lcbo(preset: Callable[[int], Mapping[str, Any]]) -> Callable[[Setup, Mapping[str, Any]], Method]:
-    def build(setup: Setup, options: Mapping[str, Any]) -> Method:
-        return Lcbo(setup, LcboOptions(**{**preset(setup.dim), **options}))
-
-    return build
+Preset = Callable[[int], Mapping[str, Any]]
 
 
-_DEFAULTS = {f.name: getattr(LcboOptions(), f.name) for f in fields(LcboOptions)}
+def _entry(
+    name: str,
+    summary: str,
+    home: str,
+    options: type,
+    *,
+    preset: Preset = lambda _: {},
+    shown_dim: int = 25,
+    **facts: bool,
+) -> MethodSpec:
+    """Return the entry of a class that takes ``(setup, options)``.
 
-_SPECS = {
-    spec.name: spec
-    for spec in (
-        MethodSpec(
-            "lcbo",
-            "local constrained Bayesian optimization, robust defaults: start here",
-            _lcbo(lambda _: {}),
-            _DEFAULTS,
-        ),
-        MethodSpec(
-            "lcbo-paper",
-            "the paper's Algorithm 1 with the settings of its Table 1",
-            _lcbo(paper_preset),
-            {**_DEFAULTS, **paper_preset(25)},
-        ),
-        MethodSpec(
-            "lcbo-theory",
-            "the theorem's schedules: growing batches, fixed true hyperparameters, no local box",
-            _lcbo(theory_preset),
-            {**_DEFAULTS, **theory_preset(8)},
-        ),
-    )
-}
+    Args:
+        name: of the method.
+        summary: one line.
+        home: where the class is, as ``module:Class`` in ``lcbo.methods``.
+        options: dataclass of the options, every field with its default.
+        preset: maps d to options that replace the dataclass's defaults.
+        shown_dim: the d for which the defaults are listed.
+        facts: what the method declares of itself, see `MethodSpec`.
+    """
+
+    def build(setup: Setup, given: Mapping[str, Any]) -> Method:
+        module, _, name = home.partition(":")
+        method: Method = getattr(import_module(f"lcbo.methods.{module}"), name)(
+            setup, options(**{**preset(setup.dim), **given})
+        )
+        return method
+
+    plain = options()
+    defaults = {f.name: getattr(plain, f.name) for f in fields(options)}
+    return MethodSpec(name, summary, build, {**defaults, **preset(shown_dim)}, **facts)
+
+
+_SPECS: dict[str, MethodSpec] = {}
+
+
+def register(spec: MethodSpec) -> None:
+    """Add a method, so that `lcbo.minimize` and the command line know its name."""
+    if spec.name in _SPECS:
+        raise ArgumentError("spec", "a name that no method has yet", repr(spec.name))
+    _SPECS[spec.name] = spec
+
+
+for _spec in (
+    _entry(
+        "lcbo",
+        "local constrained Bayesian optimization, robust defaults: start here",
+        "lcbo:Lcbo",
+        LcboOptions,
+    ),
+    _entry(
+        "lcbo-paper",
+        "the paper's Algorithm 1 with the settings of its Table 1",
+        "lcbo:Lcbo",
+        LcboOptions,
+        preset=paper_preset,
+    ),
+    _entry(
+        "lcbo-theory",
+        "the theorem's schedules: growing batches, fixed true hyperparameters, no local box",
+        "lcbo:Lcbo",
+        LcboOptions,
+        preset=theory_preset,
+        shown_dim=8,
+    ),
+):
+    register(_spec)
 
 
 def names() -> tuple[str, ...]:
@@ -58,11 +101,20 @@ def spec(name: str) -> MethodSpec:
     return _SPECS[name]
 
 
-def make(name: str, setup: Setup, options: Mapping[str, Any] | None = None) -> Method:
-    """Build a method; an option it does not have is an error that lists the ones it has."""
-    entry, given = spec(name), dict(options or {})
+def make(name: str | MethodSpec, setup: Setup, options: Mapping[str, Any] | None = None) -> Method:
+    """Build a method by name or from its entry.
+
+    Raises:
+        ArgumentError: an option the method does not have (the message lists the ones it has), or an equality
+            constraint it cannot treat (the message lists the methods that can).
+    """
+    entry, given = spec(name) if isinstance(name, str) else name, dict(options or {})
     unknown = sorted(set(given) - set(entry.options))
     if unknown:
-        raise ArgumentError("options", f"options of {name}: {', '.join(entry.options)}", unknown)
+        listed = ", ".join(entry.options) or "it has none"
+        raise ArgumentError("options", f"options of {entry.name}: {listed}", unknown)
+    if not entry.supports_equality and any(term.equality for term in setup.terms):
+        able = ", ".join(other.name for other in _SPECS.values() if other.supports_equality)
+        raise ArgumentError("method", f"one that treats equality constraints: {able}", repr(entry.name))
     method: Method = entry.build(setup, given)
     return method
