@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr
-from torch import Tensor
 
 from lcbo.acquisition.explore import EXPLORERS, Box
-from lcbo.methods.design import best_index, initial_design, term_values
+from lcbo.methods.design import best_index, initial_design
 from lcbo.methods.history import FAILED, PENDING, TOLD, History
 from lcbo.methods.lcbo_options import NOISE_THRESHOLD, NOISY, QUIET, REGIMES, LcboOptions
 from lcbo.methods.protocol import Array, Belief, Event, Method, Proposal, Setup
+from lcbo.methods.recommend import believed, recommended, standardised_terms
 from lcbo.models.data import Scaling
 from lcbo.models.fit import LogNormal, MapFit
 from lcbo.models.gp import Hyperparameters, Posterior
@@ -83,46 +82,15 @@ class Lcbo(Method):
 
     @torch.inference_mode()
     def recommend(self) -> Array | None:
-        """Return the evaluated point of the window with the best posterior.
-
-        Least mean objective among points whose joint probability of feasibility is at least one half;
-        where there is none, the most probably feasible point.
-        """
+        """Return the evaluated point of the window with the best posterior."""
         model = self._current_model()
-        if model is None:
-            return None
-        mean, var = (moment.numpy() for moment in model.gp.predict(model.gp.x))
-        scale = model.scaling.std[self._rows][:, None]
-        values = self._standardised_terms(model, mean.T).T
-        spread = np.sqrt(np.maximum(var[self._rows], 1e-18))
-        tol = np.array([[t.tol] for t in self.setup.terms]).reshape(-1, 1) / scale
-        # log P(|h| <= tol) is that of the nearer bound beyond it and of the interval inside; the log keeps
-        # hopeless points comparable.
-        excess = np.where(self._equality[:, None], np.abs(values) - tol, values)
-        inside = ndtr((tol - values) / spread) - ndtr((-tol - values) / spread)
-        two_sided = np.where(excess > 0.0, log_ndtr(-excess / spread), np.log(np.maximum(inside, 1e-300)))
-        one_sided = log_ndtr(-values / spread)
-        feasibility = np.where(self._equality[:, None], two_sided, one_sided).sum(0)
-        likely = feasibility >= math.log(0.5)
-        best = np.where(likely, mean[0], np.inf).argmin() if likely.any() else feasibility.argmax()
-        return model.gp.x[int(best)].numpy().copy()
+        return None if model is None else recommended(model, self.setup.terms)
 
     @torch.inference_mode()
     def belief(self, u: Array) -> Belief | None:
         """Return the model's belief at a point, or ``None`` before the initial design is told."""
         model = self._current_model()
-        if model is None:
-            return None
-        post, std = model.gp.posterior(torch.from_numpy(u)), model.scaling.std
-        slope_var = post.gradient_cov.diagonal(dim1=-2, dim2=-1).clamp_min(0.0)
-        return Belief(
-            u=u,
-            mean=post.mean.numpy() * std + model.scaling.mean,
-            std=post.var.sqrt().numpy() * std,
-            gradient=post.gradient.numpy() * std[:, None],
-            gradient_std=slope_var.sqrt().numpy() * std[:, None],
-            scale=std,
-        )
+        return None if model is None else believed(model, u)
 
     def info(self) -> Mapping[str, float]:
         """Return iteration, step length, penalty factor (of the penalty step) and rescues so far."""
@@ -134,7 +102,6 @@ class Lcbo(Method):
 
     def state(self) -> dict[str, Any]:
         """Return x_k, k, radius, hyperparameters and what of the batch is still to be asked for."""
-        hyper = self.surrogate.hyper
         return {
             "iteration": self.iteration,
             "x": None if self.x is None else self.x.tolist(),
@@ -146,13 +113,7 @@ class Lcbo(Method):
             "model_keys": self._model_keys,
             "rescues": self.surrogate.rescues,
             "kernel": self.surrogate.kernel,
-            "hyperparameters": {
-                "lengthscale": hyper.lengthscale.tolist(),
-                "outputscale": hyper.outputscale.tolist(),
-                "noise_var": hyper.noise_var.tolist(),
-                "mean": hyper.mean.tolist(),
-                "kernel": hyper.kernel,
-            },
+            "hyperparameters": self.surrogate.hyper.stored(),
         }
 
     @torch.inference_mode()
@@ -172,7 +133,7 @@ class Lcbo(Method):
         self._queue = [(np.array(u), role) for u, role in state["queue"]]
         self._model_keys = list(state["model_keys"])
         if self._model_keys:
-            self.surrogate.resume(_hyperparameters(state["hyperparameters"]), state["kernel"])
+            self.surrogate.resume(Hyperparameters.of(state["hyperparameters"]), state["kernel"])
             self._model = self._build(np.array(self._model_keys), refit=False)
         self.surrogate.rescues = state["rescues"]
 
@@ -256,11 +217,6 @@ class Lcbo(Method):
             self._answer = self._told, self._build(self.history.recent(self._window()), refit=False)
         return self._answer[1]
 
-    def _standardised_terms(self, model: Model, mean: Array) -> Array:
-        """Term values over each output's scale; the zero level stays where the user put it."""
-        scaling = model.scaling
-        return term_values(mean * scaling.std + scaling.mean, self.setup.terms) / scaling.std[self._rows]
-
     def _step(self, model: Model, x: Array) -> None:
         here = [key for key in self._batch if np.array_equal(self.history.u[key], x)]
         if here and (self.history.status[here] == FAILED).all() and self.last_step.any():
@@ -270,7 +226,7 @@ class Lcbo(Method):
             return
         post = model.gp.posterior(torch.from_numpy(x))
         gradient = post.gradient.numpy()
-        values = self._standardised_terms(model, post.mean.numpy())
+        values = standardised_terms(model, post.mean.numpy(), self.setup.terms)
         slopes = self._sign[:, None] * gradient[self._rows]
         if self.options.step == "penalty":
             rho, eta = (at(s, self.iteration) for s in (self.options.rho, self.options.eta))
@@ -317,38 +273,12 @@ class Lcbo(Method):
         return points
 
 
-def _hyperparameters(stored: Mapping[str, Any]) -> Hyperparameters:
-    def tensor(name: str) -> Tensor:
-        return torch.tensor(stored[name], dtype=torch.float64)
-
-    return Hyperparameters(
-        tensor("lengthscale"), tensor("outputscale"), tensor("noise_var"), tensor("mean"), stored["kernel"]
-    )
-
-
 def _surrogate(setup: Setup, options: LcboOptions) -> Surrogate:
     """The model settings the options describe; each hyperparameter is one number or one per output."""
-    given = {
-        "lengthscale": 1.0,
-        "outputscale": 1.0,
-        "noise_var": 0.01,
-        "mean": 0.0,
-        **options.hyperparameters,
-    }
-
-    def per_output(name: str) -> Tensor:
-        return torch.tensor(np.broadcast_to(np.asarray(given[name], np.float64), setup.n_outputs))
-
-    length = np.asarray(given["lengthscale"], np.float64)
-    length = length if length.ndim == 2 else np.broadcast_to(length, setup.n_outputs)[:, None]
-    width = setup.dim if options.ard else length.shape[1]
-    start = Hyperparameters(
-        torch.tensor(np.broadcast_to(length, (setup.n_outputs, width))),
-        per_output("outputscale"),
-        per_output("noise_var"),
-        per_output("mean"),
-        QUIET.kernel if options.kernel == "auto" else options.kernel,
-    )
+    kernel = QUIET.kernel if options.kernel == "auto" else options.kernel
+    start = Hyperparameters.start(setup.n_outputs, kernel, options.hyperparameters)
+    if options.ard:
+        start = replace(start, lengthscale=start.lengthscale.expand(-1, setup.dim).clone())
     noise_prior = LogNormal(-4.0, 3.0) if options.learn_noise else None
     fits: dict[str, MapFit | LatticeFit | None] = {
         "lattice": LatticeFit(),

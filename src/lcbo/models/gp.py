@@ -45,7 +45,7 @@ class Hyperparameters:
         length = np.asarray(values["lengthscale"], np.float64)
         length = length if length.ndim == 2 else np.broadcast_to(length, n_outputs)[:, None]
         return Hyperparameters(
-            torch.tensor(length),
+            torch.tensor(np.broadcast_to(length, (n_outputs, length.shape[1]))),
             per_output("outputscale"),
             per_output("noise_var"),
             per_output("mean"),
