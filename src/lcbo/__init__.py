@@ -17,6 +17,9 @@ if TYPE_CHECKING:
         ModelError,
         NumericalRescueWarning,
         OutcomeError,
+        RunInUseError,
+        StoreError,
+        StoreWarning,
         TellError,
         TooManyFailuresError,
     )
@@ -25,7 +28,8 @@ if TYPE_CHECKING:
     from lcbo.run.optimizer import Optimizer
     from lcbo.run.picture import plot_convergence
     from lcbo.run.result import Result, Snapshot
-    from lcbo.types import Candidate, Observation
+    from lcbo.run.runs import Run, open_run
+    from lcbo.types import Candidate, Observation, Record
 
 __version__ = "0.1.0"
 
@@ -41,11 +45,17 @@ __all__ = [
     "Optimizer",
     "OutcomeError",
     "Problem",
+    "Record",
     "Result",
+    "Run",
+    "RunInUseError",
     "Snapshot",
+    "StoreError",
+    "StoreWarning",
     "TellError",
     "TooManyFailuresError",
     "minimize",
+    "open_run",
     "plot_convergence",
     "problems",
 ]
@@ -57,9 +67,12 @@ _HOME = {
     "Observation": "types",
     "Optimizer": "run.optimizer",
     "Problem": "problem",
+    "Record": "types",
     "Result": "run.result",
+    "Run": "run.runs",
     "Snapshot": "run.result",
     "minimize": "run.loop",
+    "open_run": "run.runs",
     "plot_convergence": "run.picture",
 }
 

@@ -34,5 +34,17 @@ class ModelError(LcboError, RuntimeError):
     """A Gaussian process could not be built, not even after every rescue."""
 
 
+class StoreError(LcboError, RuntimeError):
+    """A run file cannot be read, written or continued; the message says what is safe."""
+
+
+class RunInUseError(StoreError):
+    """Another process is writing to the run."""
+
+
+class StoreWarning(UserWarning):
+    """A run file works, but not in the way it should."""
+
+
 class NumericalRescueWarning(RuntimeWarning):
     """A numerical rescue (jitter, refit, fallback) was needed."""

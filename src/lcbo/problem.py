@@ -53,7 +53,11 @@ class Problem:
         outcomes: names, the objective first, then every constrained outcome once.
         noise: known standard deviations by outcome name.
         deterministic: whether all of them are known to be zero.
+        source: a recipe, as JSON values, from which the problem with its function can be made again;
+            ``None`` when the function is the user's own.
     """
+
+    source: Mapping[str, Any] | None = None
 
     def __init__(
         self,
@@ -104,6 +108,9 @@ class Problem:
         if self.fun is None:
             raise ArgumentError("fun", "a Problem built with fun=...", "a Problem without a function")
         return self.read(self.fun(np.array(x, dtype=np.float64)))
+
+    def resume_at(self, count: int) -> None:
+        """Take note that ``count`` evaluations were made before; only a random function needs to know."""
 
     def read(self, returned: object) -> dict[str, float]:
         """Return the problem's outcomes out of whatever a function returned; names not needed are left out.

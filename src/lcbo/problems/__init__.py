@@ -7,6 +7,15 @@ to BoTorch's test problems.
 from lcbo.problems.base import Benchmark, BestKnown
 from lcbo.problems.botorch import from_botorch, to_botorch
 from lcbo.problems.noise import NoisyView
-from lcbo.problems.registry import make, names
+from lcbo.problems.registry import from_source, make, names
 
-__all__ = ["Benchmark", "BestKnown", "NoisyView", "from_botorch", "make", "names", "to_botorch"]
+__all__ = [
+    "Benchmark",
+    "BestKnown",
+    "NoisyView",
+    "from_botorch",
+    "from_source",
+    "make",
+    "names",
+    "to_botorch",
+]

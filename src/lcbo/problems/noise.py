@@ -18,7 +18,7 @@ class NoisyView(Problem):
     """A benchmark whose `evaluate` adds independent Gaussian noise to objective and constraints.
 
     Evaluation number i (`count`, from 0) draws its noise from the generator (seed, "noise", i), so a run
-    that is resumed can go on with the same noise by setting `count`. Outcomes that neither the objective
+    that is resumed goes on with the same noise (`resume_at`). Outcomes that neither the objective
     nor a constraint uses are left out: they would give the noise away.
 
     A pickled copy (a process pool, Dask) gets a stream of its own, numbered by how many copies were made
@@ -38,6 +38,8 @@ class NoisyView(Problem):
         self.count = 0
         self._stream = "noise"
         self._copies = 0
+        if truth.source is not None:
+            self.source = {**truth.source, "noise": {"rng": seed, "sd": self.sd}}
 
     def evaluate(self, x: npt.ArrayLike) -> dict[str, float]:
         """One noisy observation of every outcome of the objective and the constraints."""
@@ -48,6 +50,10 @@ class NoisyView(Problem):
             name: values[name] + spread * float(draw)
             for (name, spread), draw in zip(self.sd.items(), draws, strict=True)
         }
+
+    def resume_at(self, count: int) -> None:
+        """Go on with the noise of evaluation number ``count``."""
+        self.count = count
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)

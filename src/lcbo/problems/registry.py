@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 from lcbo.errors import ArgumentError
+from lcbo.problem import Problem
 from lcbo.problems.base import Benchmark
 
 _CLASSES = {
@@ -64,4 +66,12 @@ def make(name: str, **variant: Any) -> Benchmark:
     if unknown:
         expected = f"only the arguments {', '.join(allowed)}" if allowed else "no arguments"
         raise ArgumentError(f"make({key!r})", expected, f"{unknown[0]}={variant[unknown[0]]!r}")
-    return factory(**variant)
+    problem = factory(**variant)
+    problem.source = {"name": key, "variant": variant}
+    return problem
+
+
+def from_source(source: Mapping[str, Any]) -> Problem:
+    """The problem of a recipe (`Problem.source`): a benchmark, or its noisy view."""
+    problem = make(source["name"], **source["variant"])
+    return problem.noisy(**source["noise"]) if "noise" in source else problem

@@ -73,7 +73,7 @@ def answer(problem: Problem, method: Method, log: Log, *, reason: str, min_pof: 
     result.reason = reason
     result.message = _message(result, by_model)
     result.history = log.history()
-    result.versions = _versions()
+    result.versions = versions()
     return result
 
 
@@ -114,7 +114,7 @@ def stationarity(log: Log, belief: Belief) -> Kkt:
     )
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     """Return the versions a result depends on, without importing the packages."""
     packages = ("lcbo", "torch", "botorch", "numpy", "scipy")
     return {"python": platform.python_version()} | {name: version(name) for name in packages}

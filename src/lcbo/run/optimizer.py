@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import math
+import warnings
+import weakref
 from collections.abc import Mapping
-from typing import Any
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import ThreadpoolController
 
-from lcbo.errors import ArgumentError, TellError
+from lcbo.errors import ArgumentError, LcboError, StoreError, StoreWarning, TellError
 from lcbo.methods import registry
-from lcbo.methods.protocol import Method
+from lcbo.methods.protocol import Event, Method, Proposal, Told
 from lcbo.problem import Problem
+from lcbo.problems.registry import from_source
 from lcbo.run import answer
+from lcbo.run.describe import (
+    describe_run,
+    describe_value,
+    differences,
+    fingerprint,
+    rebuild_problem,
+    rebuild_value,
+)
 from lcbo.run.log import Log
 from lcbo.run.result import Result
-from lcbo.run.setup import build_setup, read_data, read_outcomes
+from lcbo.run.setup import build_setup, read_data, read_outcomes, read_points
+from lcbo.run.store import Asked, Budgeted, Entry, Store
 from lcbo.steps.kkt import Kkt
 from lcbo.types import Array, Candidate, Observation, Record
 
@@ -36,6 +51,9 @@ class Optimizer:
             the budget, less what ``data`` brings.
         rng: seed, or a numpy Generator or ``None`` to draw one; the result records it.
         options: options of the method; ``lcbo methods`` lists them.
+        store: path of the run's file. A new one is made; one that is there is continued, if problem and
+            arguments are those it was begun with. The budget may grow. Everything told is on the disk
+            before `tell` returns. Close the optimizer (or use it in a ``with`` block) to let others write.
 
     Attributes:
         problem: the problem.
@@ -56,26 +74,85 @@ class Optimizer:
         n_init: int | None = None,
         rng: int | np.random.Generator | None = 0,
         options: Mapping[str, Any] | None = None,
+        store: str | Path | Store | None = None,
     ) -> None:
         if not isinstance(problem, Problem):
             raise ArgumentError("problem", "a Problem", type(problem).__name__)
         self.problem = problem
         self.method = method
         self.options = dict(options or {})
-        prior = read_data(data, problem)
-        self._setup = build_setup(problem, budget=budget, x0=x0, n_init=n_init, n_data=len(prior), rng=rng)
-        self.budget = self._setup.budget
-        self._method: Method = registry.make(method, self._setup, self.options)
+        self._prior = read_data(data, problem)
+        starts = None if x0 is None else read_points("x0", x0, problem)
+        described = describe_run(problem, method, self.options, x0=starts, n_init=n_init, data=self._prior)
         # The algebra is small: several threads make it no faster on an idle machine and many times slower
         # on a busy one, and one thread sums in one order. The user's function keeps all its threads.
         self._threads = ThreadpoolController()
-        self.log = Log(problem)
-        self.n_asked = 0
-        self._pending: dict[int, tuple[Candidate, dict[str, float]]] = {}
-        self._ended: dict[int, Observation] = {}
-        for x, outcomes in prior:
-            key = self._method.include(problem.space.to_unit(x), problem.to_rows(outcomes))
-            self._end(Observation(key, x, "data", 0, outcomes))
+        self.store = _opened(store)
+        entries: list[Entry] = []
+        try:
+            if self.store is not None:
+                rng = _continued_seed(self.store, described, rng)
+                entries = self.store.entries()
+            first = next((e.budget for e in entries if isinstance(e, Budgeted)), budget)
+            self._setup = build_setup(
+                problem, budget=first, x0=starts, n_init=n_init, n_data=len(self._prior), rng=rng
+            )
+            self._begin(entries, budget)
+            if self.store is None and store is not None:
+                facts = {**described, "seed": self.seed, "source": describe_value(problem.source)}
+                digest = fingerprint(described["problem"])
+                self.store = Store.create(
+                    Path(str(store)), {**facts, "fingerprint": digest, "versions": answer.versions()}, budget
+                )
+        except BaseException:
+            self.close()
+            raise
+        if self.store is not None:
+            weakref.finalize(self, self.store.close)
+
+    @classmethod
+    def open(cls, path: str | Path, *, budget: int | None = None) -> Self:
+        """Continue a run from its file alone; ``budget`` may grow.
+
+        The problem carries its function when it is one of `lcbo.problems`; otherwise it is for ask and tell.
+        """
+        return cls.load(Store.open(Path(path)), budget=budget)
+
+    @classmethod
+    def load(cls, store: Store, *, budget: int | None = None) -> Self:
+        """Return the optimizer of an open store, one opened for reading too."""
+        try:
+            meta = store.meta()
+            problem = _rebuilt(meta)
+            options = rebuild_value(meta["options"])
+            data = [(x, outcomes) for x, outcomes in meta["data"]]
+        except BaseException:
+            store.close()
+            raise
+        return cls(
+            problem,
+            meta["method"],
+            budget=budget,
+            x0=meta["x0"],
+            data=data,
+            n_init=meta["n_init"],
+            rng=None,
+            options=options,
+            store=store,
+        )
+
+    def close(self) -> None:
+        """Let other processes write to the run; closing twice does nothing."""
+        if self.store is not None:
+            self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     @property
     def seed(self) -> int:
@@ -114,10 +191,11 @@ class Optimizer:
         for proposal in proposals:
             x = self.problem.space.from_unit(proposal.u)
             x.flags.writeable = False
-            candidate = Candidate(proposal.key, x, proposal.role, proposal.iteration)
-            self._pending[candidate.id] = (candidate, {})
-            candidates.append(candidate)
-        self.n_asked += len(candidates)
+            candidates.append(Candidate(proposal.key, x, proposal.role, proposal.iteration))
+        if self.store is not None and candidates:
+            handed = [(c, proposal.u) for c, proposal in zip(candidates, proposals, strict=True)]
+            self.store.record_ask(n, handed, self._method.info(), self._method.state())
+        self._hand_out(candidates)
         return candidates
 
     def tell(
@@ -153,23 +231,33 @@ class Optimizer:
         if id not in self._pending:
             waiting = ", ".join(map(str, sorted(self._pending))) or "none"
             raise TellError(f"id: expected a candidate that was asked for (pending: {waiting}); got {id!r}")
-        candidate, known = self._pending[id]
-        _check_same(id, known, told)
-        known |= told
-        missing = [name for name in self.problem.outcomes if name not in known]
-        if failed is None and missing and not final:
-            return
-        if failed is None and not known:
-            failed = "no outcome came"
-        del self._pending[id]
-        came = {} if failed else dict(known)
-        self._end(
-            Observation(
-                id, candidate.x, candidate.role, candidate.iteration, came, failed, record or Record()
+        _check_same(id, self._pending[id][1], told)
+        record = record or Record()
+        if self.store is not None:
+            finite = {name: value for name, value in told.items() if math.isfinite(value)}
+            self.store.record_tell(id, finite, failed=failed, final=final, record=record)
+        event = self._accept(id, told, failed, final, record)
+        if event is not None:
+            with self._threads.limit(limits=1):
+                self._method.tell(event.key, event.y)
+
+    def late(
+        self,
+        id: int,
+        outcomes: Mapping[str, float] | None = None,
+        *,
+        failed: str | None = None,
+        record: Record | None = None,
+    ) -> None:
+        """Put on record what came of an evaluation that had been given up; the run does not use it."""
+        if id not in self._ended:
+            raise TellError(f"id: expected a candidate whose evaluation has ended; got {id!r}")
+        if self.store is not None:
+            came = read_outcomes("outcomes", outcomes or {}, self.problem)
+            finite = {name: value for name, value in came.items() if math.isfinite(value)}
+            self.store.record_tell(
+                id, finite, failed=failed, final=True, record=record or Record(), late=True
             )
-        )
-        with self._threads.limit(limits=1):
-            self._method.tell(id, None if failed else self.problem.to_rows(known))
 
     def recommend(self) -> Array | None:
         """Return the point the model believes best in user units, ``None`` before there is a model."""
@@ -200,6 +288,89 @@ class Optimizer:
         result.method, result.options, result.rng = self.method, self.options, self.seed
         return result
 
+    def _begin(self, entries: list[Entry], budget: int | None) -> None:
+        """Build the method and bring it to where the entries of the store end."""
+        self.budget = self._setup.budget
+        self._method: Method = registry.make(self.method, self._setup, self.options)
+        self.log = Log(self.problem)
+        self.n_asked = 0
+        self._pending: dict[int, tuple[Candidate, dict[str, float]]] = {}
+        self._ended: dict[int, Observation] = {}
+        for x, outcomes in self._prior:
+            key = self._method.include(self.problem.space.to_unit(x), self.problem.to_rows(outcomes))
+            self._end(Observation(key, x, "data", 0, outcomes))
+        if not entries:
+            return
+        assert self.store is not None
+        with self._threads.limit(limits=1):
+            self._replay(entries, self.store.state())
+        self.problem.resume_at(self.n_ended)
+        if budget is not None and budget != self.budget:
+            if self.budget is None or budget < self.budget:
+                stated = "an open budget" if self.budget is None else f"at least {self.budget}"
+                raise ArgumentError("budget", f"{stated}, as the run has", budget)
+            self.store.record_budget(budget)
+            self.budget = budget
+            self._method.extend(budget)
+
+    def _replay(self, entries: list[Entry], state: tuple[int, Mapping[str, Any]] | None) -> None:
+        """Bring the new method to the end of the entries: by its state, else by asking it all again."""
+        restored_at = -1 if state is None else state[0]
+        past: list[Event] = []
+        for entry in entries:
+            by_state = entry.seq <= restored_at
+            if isinstance(entry, Budgeted):
+                self.budget = entry.budget
+                self._method.extend(entry.budget)
+            elif isinstance(entry, Asked):
+                past += self._asked_again(entry, recompute=not by_state)
+            elif not entry.late:
+                event = self._accept(entry.id, entry.outcomes, entry.failed, entry.final, entry.record)
+                if event is not None and by_state:
+                    past.append(event)
+                elif event is not None:
+                    self._method.tell(event.key, event.y)
+            if state is not None and entry.seq == restored_at:
+                self._method.restore(state[1], past)
+
+    def _asked_again(self, entry: Asked, recompute: bool) -> list[Proposal]:
+        """Hand out what a stored ask handed out; a method without state must propose the same again."""
+        stored = [Proposal(c.id, u, c.role, c.iteration) for c, u in entry.candidates]
+        if recompute:
+            left = None if self.budget is None else self.budget - self.n_asked
+            again = self._method.ask(entry.n, left)
+            same = len(again) == len(stored) and all(
+                a.key == b.key and np.array_equal(a.u, b.u) for a, b in zip(again, stored, strict=False)
+            )
+            if not same:
+                raise StoreError(
+                    f"{self.method} resumes by repeating its calls, and did not repeat them: ask {entry.seq} "
+                    "gives other points than the run has; other versions of lcbo or SciPy can be the cause"
+                )
+        self._hand_out([candidate for candidate, _ in entry.candidates])
+        return stored
+
+    def _hand_out(self, candidates: list[Candidate]) -> None:
+        for candidate in candidates:
+            self._pending[candidate.id] = (candidate, {})
+        self.n_asked += len(candidates)
+
+    def _accept(
+        self, id: int, told: Mapping[str, float], failed: str | None, final: bool, record: Record
+    ) -> Told | None:
+        """Enter what was told of a pending candidate; return what the method gets once it has ended."""
+        candidate, known = self._pending[id]
+        known |= told
+        missing = [name for name in self.problem.outcomes if name not in known]
+        if failed is None and missing and not final:
+            return None
+        if failed is None and not known:
+            failed = "no outcome came"
+        del self._pending[id]
+        came = {} if failed else dict(known)
+        self._end(Observation(id, candidate.x, candidate.role, candidate.iteration, came, failed, record))
+        return Told(id, None if failed else self.problem.to_rows(came))
+
     def _end(self, observation: Observation) -> None:
         self._ended[observation.id] = observation
         self.log.add(observation)
@@ -223,3 +394,38 @@ def _check_same(id: int, known: Mapping[str, float], told: Mapping[str, float]) 
             raise TellError(
                 f"candidate {id}, outcome {name!r}: expected {known[name]!r} as told before; got {value!r}"
             )
+
+
+def _opened(store: str | Path | Store | None) -> Store | None:
+    """Return the store of a run that exists, ``None`` for a new one."""
+    if store is None or isinstance(store, Store):
+        return store
+    if not isinstance(store, str | Path):
+        raise ArgumentError("store", "a path", type(store).__name__)
+    return Store.open(Path(store)) if Path(store).exists() else None
+
+
+def _rebuilt(meta: Mapping[str, Any]) -> Problem:
+    """Return a stored run's problem, with its function where there is a recipe that works here."""
+    if meta["source"] is not None:
+        with suppress(LcboError, ImportError):
+            return from_source(meta["source"])
+    return rebuild_problem(meta["problem"])
+
+
+def _continued_seed(store: Store, described: Mapping[str, Any], rng: Any) -> int:
+    """Return the seed of a stored run, or raise with what differs from how it was begun."""
+    meta = store.meta()
+    given = {
+        **described,
+        "seed": meta["seed"] if rng is None or isinstance(rng, np.random.Generator) else rng,
+    }
+    changed = differences({key: meta[key] for key in given}, given)
+    if changed:
+        listed = "\n  ".join(changed)
+        raise StoreError(f"{store.path}: this run was begun with other arguments:\n  {listed}")
+    versions = answer.versions()
+    if versions != meta["versions"]:
+        lines = "; ".join(differences(meta["versions"], versions))
+        warnings.warn(f"{store.path}: begun with other versions: {lines}", StoreWarning, stacklevel=4)
+    return int(meta["seed"])

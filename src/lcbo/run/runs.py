@@ -1,0 +1,166 @@
+"""Looking at a stored run, also while it is being written: answer, history, failures, export."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from lcbo.errors import ArgumentError
+from lcbo.run.optimizer import Optimizer
+from lcbo.run.owner import Owner
+from lcbo.run.store import Asked, Entry, Reported, Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lcbo.problem import Problem
+    from lcbo.run.result import Result
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a run stands.
+
+    Attributes:
+        method: name of the method.
+        budget: evaluations in all, or ``None``.
+        asked: candidates handed out.
+        ended: evaluations that have ended, failed ones included.
+        failed: evaluations that failed.
+        pending: candidates handed out and not ended.
+        iteration: the method's iteration.
+        created: when the run was begun; like the next, in seconds since the epoch.
+        updated: when something was last recorded.
+        writer: the process that writes, or did when it died.
+        writing: whether it is alive; ``None`` when that cannot be known from here.
+    """
+
+    method: str
+    budget: int | None
+    asked: int
+    ended: int
+    failed: int
+    pending: int
+    iteration: int
+    created: float
+    updated: float
+    writer: Owner | None
+    writing: bool | None
+
+
+class Run:
+    """A stored run as it was when this object was made; nothing here writes to it.
+
+    Attributes:
+        path: the run file.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._store = Store.read(self.path)
+        self.meta: dict[str, Any] = self._store.meta()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        at = self.status
+        return f"<Run {self.path}: {at.method}, {at.ended} of {at.budget or 'open'} evaluations>"
+
+    @cached_property
+    def optimizer(self) -> Optimizer:
+        """The optimizer as the run left it; `ask` and `tell` are refused."""
+        return Optimizer.load(self._store)
+
+    @property
+    def problem(self) -> Problem:
+        """The problem, with its function when that is one of `lcbo.problems`."""
+        return self.optimizer.problem
+
+    def result(self) -> Result:
+        """Return the answer so far."""
+        at = self.status
+        spent = at.budget is not None and at.ended >= at.budget
+        return self.optimizer.result(
+            f"budget of {at.budget} evaluations spent" if spent else f"{at.ended} evaluations so far"
+        )
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """Every ended evaluation as a row, with when, where and how long it ran."""
+        import pandas as pd
+
+        frame = self.optimizer.log.history().to_frame()
+        records = pd.DataFrame([asdict(o.record) for o in self.optimizer.log.observations], index=frame.index)
+        return frame.join(records)
+
+    @property
+    def trace(self) -> pd.DataFrame:
+        """The method's numbers after every ask: evaluations asked for by then, iteration, step and so on."""
+        import pandas as pd
+
+        rows, asked = [], 0
+        for entry in self.entries:
+            if isinstance(entry, Asked):
+                asked += len(entry.candidates)
+                rows.append({"asked": asked, "time": entry.time, **entry.info})
+        return pd.DataFrame(rows)
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """Everything that happened, in order."""
+        return self._store.entries()
+
+    @property
+    def status(self) -> Status:
+        """Where the run stands; cheap, no model is built."""
+        asks = [entry for entry in self.entries if isinstance(entry, Asked)]
+        log = self.optimizer.log
+        writer = self._store.writer()
+        times = [entry.time for entry in self.entries if isinstance(entry, Asked | Reported)]
+        return Status(
+            method=self.meta["method"],
+            budget=self.optimizer.budget,
+            asked=self.optimizer.n_asked,
+            ended=self.optimizer.n_ended,
+            failed=log.n_failed,
+            pending=len(self.optimizer.pending),
+            iteration=int(asks[-1].info.get("iteration", 0)) if asks else 0,
+            created=self.meta["created"],
+            updated=max(times, default=self.meta["created"]),
+            writer=writer,
+            writing=False if writer is None else writer.alive(),
+        )
+
+    def export(self, path: str | Path) -> Path:
+        """Write the history to a ``.csv`` or ``.parquet`` file and return its path."""
+        target = Path(path)
+        if target.suffix == ".csv":
+            self.history.to_csv(target)
+        elif target.suffix == ".parquet":
+            try:
+                self.history.to_parquet(target)
+            except ImportError as error:
+                raise ArgumentError(
+                    "path", "the package pyarrow for Parquet; or a .csv file", target
+                ) from error
+        else:
+            raise ArgumentError("path", "a file ending in .csv or .parquet", repr(str(path)))
+        return target
+
+
+def open_run(path: str | Path) -> Run:
+    """Open a stored run for reading, also while it is being written."""
+    return Run(path)
