@@ -88,9 +88,11 @@ class Method(ABC):
 
     Attributes:
         setup: what the method knows about the problem; only the budget may grow during a run.
+        events: what happened inside the method worth studying later, as flat dataclasses; most have nothing.
     """
 
     setup: Setup
+    events: Sequence[Any] = ()
 
     @abstractmethod
     def include(self, u: Array, y: Array) -> int:

@@ -43,7 +43,10 @@ class NoisyView(Problem):
 
     def evaluate(self, x: npt.ArrayLike) -> dict[str, float]:
         """One noisy observation of every outcome of the objective and the constraints."""
-        values = self.truth.evaluate(x)
+        return self.observed(self.truth.evaluate(x))
+
+    def observed(self, values: Mapping[str, float]) -> dict[str, float]:
+        """The next noisy observation of a point whose noise-free outcomes are known."""
         draws = generator(self.seed, self._stream, self.count).standard_normal(len(self.sd))
         self.count += 1
         return {

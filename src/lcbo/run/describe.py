@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from lcbo.constraint import Constraint, Objective
 from lcbo.errors import StoreError
 from lcbo.problem import Problem
-from lcbo.steps.schedules import Power
+from lcbo.steps.schedules import Growth, Power
 from lcbo.types import Array
 
 Json = Any
@@ -71,8 +71,8 @@ def describe_value(value: Any) -> Json:
     """Return an option or argument as JSON; a function by its name and a digest of its code."""
     if isinstance(value, Mapping):
         return {str(key): describe_value(entry) for key, entry in value.items()}
-    if isinstance(value, Power):
-        return {"Power": [value.scale, value.exponent]}
+    if isinstance(value, Power | Growth):
+        return {type(value).__name__: list(astuple(value))}
     if isinstance(value, np.ndarray | np.generic):
         return describe_value(value.tolist())
     if isinstance(value, list | tuple):
@@ -90,8 +90,9 @@ def describe_value(value: Any) -> Json:
 def rebuild_value(stored: Json) -> Any:
     """Return the option a description stands for; a function cannot be rebuilt."""
     if isinstance(stored, Mapping):
-        if set(stored) == {"Power"}:
-            return Power(*stored["Power"])
+        for kind in (Power, Growth):
+            if set(stored) == {kind.__name__}:
+                return kind(*stored[kind.__name__])
         if "function" in stored or "object" in stored:
             name = stored.get("function", stored.get("object"))
             raise StoreError(

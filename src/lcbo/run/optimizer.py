@@ -7,6 +7,7 @@ import warnings
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -268,6 +269,10 @@ class Optimizer:
     def info(self) -> Mapping[str, float]:
         """Return the method's numbers worth showing: iteration, step size and so on."""
         return self._method.info()
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return what happened inside the method: the changes of a trust region, say."""
+        return [asdict(event) for event in self._method.events]
 
     def stationarity(self) -> Kkt | None:
         """Return multipliers and KKT residuals at the recommended point, ``None`` without a model."""

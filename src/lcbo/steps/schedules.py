@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,6 +21,19 @@ class Power:
     def __call__(self, k: int) -> float:
         """Return the value at iteration ``k``."""
         return float(self.scale * k**self.exponent)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """``constant + linear * k + log * ln(k + 1)``, the growing batches of the paper's ablation."""
+
+    constant: float
+    linear: float = 0.0
+    log: float = 0.0
+
+    def __call__(self, k: int) -> float:
+        """Return the value at iteration ``k``."""
+        return self.constant + self.linear * k + self.log * math.log(k + 1)
 
 
 Schedule = float | Callable[[int], float]

@@ -1,0 +1,127 @@
+"""``lcbo experiment``: run, watch and draw experiments. Imports nothing heavy before it is needed."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from lcbo.experiments.runner import Places, Progress
+    from lcbo.experiments.spec import Cell
+
+app = typer.Typer(no_args_is_help=True, help="Run, watch and draw the experiments of a TOML spec.")
+
+Specs = Annotated[list[Path], typer.Argument(help="TOML files of experiments.", show_default=False)]
+Out = Annotated[Path | None, typer.Option(help="Folder for results and work; default: beside the spec.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Apply the spec's [quick] table: small and fast.")]
+Only = Annotated[list[str], typer.Option(help="Only runs whose TASK/LABEL/SEED starts with or holds this.")]
+
+
+@app.command()
+def run(
+    specs: Specs,
+    jobs: Annotated[int, typer.Option(help="Runs at a time; default: the number of cores.")] = 0,
+    only: Only = [],  # noqa: B006  typer needs the list
+    out: Out = None,
+    quick: Quick = False,
+) -> None:
+    """Run what is missing; stop and start it at any moment.
+
+    Example: lcbo experiment run experiments/main.toml --jobs 2 --only lcbo-paper
+    """
+    from lcbo.experiments.runner import Places, run_missing
+
+    console, failed = Console(), 0
+    for spec in specs:
+        places = Places.of(spec, out=out, quick=quick)
+        cells = _wanted(places, only)
+        begun = time.monotonic()
+        with Live(console=console, refresh_per_second=2, transient=not console.is_terminal) as live:
+
+            def show(progress: Progress, live: Live = live, cells: list[Cell] = cells) -> None:
+                if console.is_terminal:
+                    live.update(_table(cells, progress, jobs or _cores()))
+
+            progress = run_missing(places, cells, jobs=jobs or _cores(), watch=show)
+        minutes = (time.monotonic() - begun) / 60
+        console.print(f"{spec.stem}: {len(progress.done)} of {len(cells)} runs done, {minutes:.1f} min")
+        for name, words in progress.failed.items():
+            console.print(f"[red]failed[/red] {name}: {words}", markup=True, highlight=False)
+        failed += len(progress.failed)
+    raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def status(specs: Specs, out: Out = None, quick: Quick = False) -> None:
+    """Show how many runs are there, by task and method.
+
+    Example: lcbo experiment status experiments/*.toml
+    """
+    from lcbo.experiments.runner import Places, progress_of
+
+    console = Console()
+    for spec in specs:
+        places = Places.of(spec, out=out, quick=quick)
+        cells = _wanted(places, [])
+        console.print(_table(cells, progress_of(places, cells), 0))
+
+
+def _wanted(places: Places, only: list[str]) -> list[Cell]:
+    cells = places.read().cells()
+    return [cell for cell in cells if not only or any(part in cell.name for part in only)]
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _table(cells: list[Cell], progress: Progress, jobs: int) -> Table:
+    """Return finished runs over wanted runs by method and task, what runs now, and the time left."""
+    done = {cell.name for cell in progress.done}
+    tasks = list(dict.fromkeys(cell.task.name for cell in cells))
+    table = Table(title=_headline(cells, progress, jobs), title_justify="left")
+    table.add_column("method")
+    for task in tasks:
+        table.add_column(task, justify="right")
+    for label in dict.fromkeys(cell.entry.label for cell in cells):
+        row = []
+        for task in tasks:
+            here = [c for c in cells if c.entry.label == label and c.task.name == task]
+            finished = sum(c.name in done for c in here)
+            now = [f"{progress.running[c.name] / c.budget:.0%}" for c in here if c.name in progress.running]
+            row.append(f"{finished}/{len(here)} {' '.join(now)}".strip() if here else "")
+        table.add_row(label, *row)
+    return table
+
+
+def _headline(cells: list[Cell], progress: Progress, jobs: int) -> str:
+    headline = f"{len(progress.done)} of {len(cells)} runs done"
+    left = _seconds_left(progress, jobs)
+    if left is not None:
+        headline += f", about {left / 60:.0f} min left"
+    if progress.failed:
+        headline += f", {len(progress.failed)} failed"
+    return headline
+
+
+def _seconds_left(progress: Progress, jobs: int) -> float | None:
+    """Return an estimate from runs of the same method finished so far; any method's where there is none."""
+    if not progress.seconds or not jobs:
+        return None
+    by_label: dict[str, list[float]] = {}
+    for name, seconds in progress.seconds.items():
+        by_label.setdefault(name.split("/")[1], []).append(seconds)
+    every = sum(progress.seconds.values()) / len(progress.seconds)
+    total = 0.0
+    for cell in progress.missing:
+        known = by_label.get(cell.entry.label, [every])
+        share = 1.0 - progress.running.get(cell.name, 0) / cell.budget
+        total += share * sum(known) / len(known)
+    return total / jobs

@@ -1,0 +1,167 @@
+"""Running what is missing of an experiment: one process per run, several at a time, at any moment again.
+
+A run in progress is a store file under the work folder; a finished run is one JSON file under the results
+folder, and is never run again. Killing the runner loses nothing: the next one goes on from the stores.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lcbo.experiments.cell import run_cell
+from lcbo.experiments.spec import Cell, Spec, read_spec
+from lcbo.run.store import tells_in
+
+RESULTS = "results"
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where an experiment lies.
+
+    Attributes:
+        spec: the TOML file.
+        results: folder of the finished runs, one JSON file each; kept in the repository.
+        work: folder of the runs in progress and their logs; not kept.
+        quick: whether the ``[quick]`` table of the spec applies.
+    """
+
+    spec: Path
+    results: Path
+    work: Path
+    quick: bool = False
+
+    @classmethod
+    def of(cls, spec: str | Path, *, out: str | Path | None = None, quick: bool = False) -> Places:
+        """Return the usual places: ``results/`` and ``work/`` beside the spec, or under ``out``."""
+        path = Path(spec)
+        root = path.parent if out is None else Path(out)
+        return cls(path, root / RESULTS / path.stem, root / "work" / path.stem, quick)
+
+    def read(self) -> Spec:
+        """Return the experiment."""
+        return read_spec(self.spec, quick=self.quick)
+
+    def result(self, cell: Cell) -> Path:
+        """Return the file of a finished run."""
+        return self.results / f"{cell.name}.json"
+
+    def store(self, cell: Cell) -> Path:
+        """Return the file of a run in progress."""
+        return self.work / f"{cell.name}.db"
+
+    def log(self, cell: Cell) -> Path:
+        """Return the file with what a run printed."""
+        return self.work / f"{cell.name}.log"
+
+
+@dataclass
+class Progress:
+    """How far an experiment is.
+
+    Attributes:
+        done: finished runs.
+        running: runs in progress, with the evaluations they have.
+        missing: runs not begun, or interrupted.
+        failed: runs whose process ended without a result, with its last words.
+        seconds: wall time of every run finished by this runner.
+    """
+
+    done: list[Cell] = field(default_factory=list)
+    running: dict[str, int] = field(default_factory=dict)
+    missing: list[Cell] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def progress_of(places: Places, cells: Iterable[Cell]) -> Progress:
+    """Return which runs are finished and which are not."""
+    progress = Progress()
+    for cell in cells:
+        (progress.done if places.result(cell).exists() else progress.missing).append(cell)
+    return progress
+
+
+def run_missing(
+    places: Places,
+    cells: Sequence[Cell],
+    *,
+    jobs: int,
+    watch: Callable[[Progress], None] = lambda _: None,
+    poll: float = 0.5,
+) -> Progress:
+    """Run every cell that has no result, ``jobs`` at a time.
+
+    Args:
+        places: where spec, results and work lie.
+        cells: the runs wanted.
+        jobs: processes at a time.
+        watch: called again and again with the progress.
+        poll: seconds between looks at the processes.
+    """
+    progress = progress_of(places, cells)
+    queue, alive = list(progress.missing), dict[str, tuple[Cell, subprocess.Popen[bytes], float]]()
+    try:
+        while queue or alive:
+            while queue and len(alive) < jobs:
+                cell = queue.pop(0)
+                alive[cell.name] = cell, _start(places, cell), time.monotonic()
+            for name, (cell, process, begun) in list(alive.items()):
+                if process.poll() is None:
+                    continue
+                del alive[name]
+                if places.result(cell).exists():
+                    progress.missing.remove(cell)
+                    progress.done.append(cell)
+                    progress.seconds[name] = time.monotonic() - begun
+                else:
+                    progress.failed[name] = _last_words(places.log(cell), process.returncode)
+            progress.running = {name: tells_in(places.store(cell)) for name, (cell, _, _) in alive.items()}
+            watch(progress)
+            if alive:
+                time.sleep(poll)
+    finally:
+        for _, process, _ in alive.values():
+            process.send_signal(signal.SIGTERM)
+        for _, process, _ in alive.values():
+            process.wait()
+    progress.running = {}
+    return progress
+
+
+def _start(places: Places, cell: Cell) -> subprocess.Popen[bytes]:
+    """Start the process of one run; its output goes to the run's log."""
+    places.log(cell).parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "lcbo.experiments.runner", str(places.spec), cell.name]
+    command += [str(places.store(cell)), str(places.result(cell))] + ["--quick"] * places.quick
+    with places.log(cell).open("wb") as log:
+        return subprocess.Popen(
+            command,
+            stdout=log,
+            stderr=log,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+
+
+def _last_words(log: Path, code: int) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return lines[-1] if lines else f"exit code {code}"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run one cell: ``SPEC CELL STORE RESULT [--quick]``."""
+    spec, name, store, result, *rest = arguments
+    cells = {cell.name: cell for cell in read_spec(spec, quick="--quick" in rest).cells()}
+    run_cell(cells[name], Path(store), Path(result))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
