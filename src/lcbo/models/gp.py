@@ -98,6 +98,14 @@ class LocalGP:
     With ``K = k(X, X) + diag(noise_var / r)``, ``L = chol(K)`` and ``alpha = K^-1 (y - mean)``. A
     missing outcome has its row and column of K replaced by the identity's, which removes the point
     from that output exactly while keeping one batch.
+
+    Attributes:
+        x: ``n x d`` distinct points.
+        hyper: the hyperparameters.
+        present: ``B x n``, false where an outcome is missing; ``complete`` when none is.
+        noise: ``B x n`` noise variance of the (averaged) observation.
+        factor: ``B x n x n``, L.
+        alpha: ``B x n``.
     """
 
     def __init__(self, data: Data, hyper: Hyperparameters) -> None:
@@ -106,8 +114,8 @@ class LocalGP:
         self.present = data.count > 0.0
         cov = self._kernel(data.x)
         diagonal = cov.diagonal(dim1=-2, dim2=-1)
-        noise = hyper.noise_var[:, None] / torch.where(self.present, data.count, 1.0)
-        diagonal.copy_(hyper.outputscale[:, None] + noise)
+        self.noise = hyper.noise_var[:, None] / torch.where(self.present, data.count, 1.0)
+        diagonal.copy_(hyper.outputscale[:, None] + self.noise)
         self.complete = bool(self.present.all())
         if not self.complete:
             cov *= self.present[:, :, None] & self.present[:, None, :]
@@ -192,7 +200,7 @@ class LocalGP:
             return self
         batch, n, p = len(self.factor), self.factor.shape[-1], len(z)
         present = self.present.new_ones(batch, p) if count is None else count > 0.0
-        noise = self.hyper.noise_var[:, None]
+        noise = self.hyper.noise_var[:, None].expand(-1, p)
         if count is not None:
             noise = noise / torch.where(present, count, 1.0)
         cross = self.cross(z)
@@ -212,6 +220,7 @@ class LocalGP:
         extended = copy(self)
         extended.x = torch.cat([self.x, z])
         extended.present = torch.cat([self.present, present], -1)
+        extended.noise = torch.cat([self.noise, noise], -1)
         extended.complete = self.complete and complete
         extended.factor = factor
         extended.alpha = torch.cat([self.alpha, self.alpha.new_zeros(batch, p)], -1)
@@ -226,6 +235,20 @@ class LocalGP:
         changed = copy(self)
         changed.alpha = self._weights(y)
         return changed
+
+    def outputs(self, rows: slice) -> LocalGP:
+        """The posterior of some of the outputs, without copying."""
+        part, hyper = copy(self), self.hyper
+        part.hyper = Hyperparameters(
+            hyper.lengthscale[rows],
+            hyper.outputscale[rows],
+            hyper.noise_var[rows],
+            hyper.mean[rows],
+            hyper.kernel,
+        )
+        part.present, part.noise = self.present[rows], self.noise[rows]
+        part.factor, part.alpha = self.factor[rows], self.alpha[rows]
+        return part
 
     def _weights(self, y: Tensor) -> Tensor:
         """``alpha = K^-1 (y - mean)``, zero where an outcome is missing."""

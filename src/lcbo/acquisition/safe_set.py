@@ -1,0 +1,38 @@
+"""The optimistic safe set: candidates that no constraint rules out at a confidence level."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from lcbo.acquisition.conditions import Conditions
+from lcbo.models.gp import LocalGP
+
+
+def optimistic(gp: LocalGP, z: Tensor, conditions: Conditions, beta: float) -> Tensor:
+    """Which candidates have ``mu_c - beta sigma_c <= 0`` for every inequality: ``p`` flags.
+
+    Variances cost a triangular solve per candidate, so they are computed only where they decide: the mean
+    is above 0, within what the prior allows, and no earlier condition has ruled the candidate out.
+
+    Args:
+        gp: of all outputs, in the units of the conditions.
+        z: ``p x d``.
+        conditions: inequalities.
+        beta: standard deviations of the lower confidence bound.
+    """
+    safe = torch.ones(len(z), dtype=torch.bool)
+    for index, row in enumerate(conditions.rows):
+        one = gp.outputs(slice(row, row + 1))
+        kept = safe.nonzero().squeeze(-1)
+        cross = one.cross(z[kept])
+        mean = one.hyper.mean + (one.alpha @ cross[0])[0]
+        value = conditions.sign[index] * (mean - conditions.level[index])
+        prior_std = one.hyper.outputscale.sqrt()
+        open_ = ((value > 0.0) & (value <= beta * prior_std)).nonzero().squeeze(-1)
+        explained = one.whiten(cross[:, :, open_]).square().sum(-2)[0]
+        std = (one.hyper.outputscale - explained).clamp_min(0.0).sqrt()
+        passed = value <= 0.0
+        passed[open_] = value[open_] <= beta * std
+        safe[kept] = passed
+    return safe

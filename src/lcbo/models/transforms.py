@@ -1,0 +1,59 @@
+"""Output transforms of the original SCBO: a Gaussian copula for the objective, bilog for constraints.
+
+Both are increasing, so they keep order and, with the thresholds transformed along, feasibility.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from lcbo.types import Term
+
+Array = NDArray[np.float64]
+
+
+def copula(values: Array) -> Array:
+    """Normal quantiles of the ranks, ``Phi^-1((rank - 1/2) / n)``; ties share a rank, NaN stays."""
+    known = ~np.isnan(values)
+    quantiles = np.full_like(values, np.nan)
+    if known.any():
+        quantiles[known] = ndtri((rankdata(values[known]) - 0.5) / known.sum())
+    return quantiles
+
+
+def bilog(values: Array) -> Array:
+    """``sign(v) ln(1 + |v|)``: magnifies what is near 0 and damps large values."""
+    compressed: Array = np.sign(values) * np.log1p(np.abs(values))
+    return compressed
+
+
+def original(y: Array, terms: Sequence[Term]) -> tuple[Array, tuple[Term, ...]]:
+    """Outputs and conditions as the original SCBO models them.
+
+    The bilog of a constrained outcome is taken about its threshold; about the middle of two.
+
+    Args:
+        y: ``n x B``, NaN where missing.
+        terms: the conditions.
+    """
+    centre = np.zeros(y.shape[1])
+    for row in {t.row for t in terms}:
+        own = [t for t in terms if t.row == row]
+        centre[row] = np.mean([t.threshold for t in own if t.equality] or [t.threshold for t in own])
+    changed = bilog(y - centre)
+    changed[:, 0] = copula(y[:, 0])
+    moved = tuple(
+        replace(
+            t,
+            threshold=float(bilog(np.array(t.threshold - centre[t.row]))),
+            tol=float(bilog(np.array(t.tol))),
+        )
+        for t in terms
+    )
+    return changed, moved

@@ -1,0 +1,45 @@
+"""The original SCBO transforms: order and feasibility are kept, marginals are as promised."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import norm
+
+from lcbo.methods.design import violations
+from lcbo.models.transforms import bilog, copula, original
+from lcbo.types import Term
+
+TERMS = (Term(1, 1.0, 3.0), Term(2, 1.0, 1.0), Term(2, -1.0, -0.5), Term(3, 1.0, 0.2, True, 0.1))
+
+
+def outputs() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal((200, 4)) * [1e6, 4.0, 1.0, 0.2] + [0.0, 0.0, 0.3, 0.2]
+    y[0, 0], y[3, 0] = 1e12, np.nan
+    return y
+
+
+def test_copula_is_normal_whatever_the_outliers() -> None:
+    values = copula(outputs()[:, 0])
+    known = np.sort(values[~np.isnan(values)])
+    np.testing.assert_allclose(known, norm.ppf((np.arange(199) + 0.5) / 199), atol=1e-12)
+    assert np.isnan(values[3])
+    assert values[0] == known[-1]
+    assert copula(np.array([2.0, 1.0, 2.0]))[0] == copula(np.array([2.0, 1.0, 2.0]))[2]
+
+
+def test_bilog_is_odd_and_logarithmic() -> None:
+    np.testing.assert_allclose(bilog(np.array([-np.expm1(2.0), 0.0, np.expm1(3.0)])), [-2.0, 0.0, 3.0])
+
+
+def test_original_transforms_keep_order_and_feasibility() -> None:
+    y = outputs()
+    changed, terms = original(y, TERMS)
+    for row in range(4):
+        order = np.argsort(y[:, row])
+        assert np.all(np.diff(changed[order, row][: 199 if row == 0 else 200]) > 0.0)
+    before, after = violations(y, TERMS) == 0.0, violations(changed, terms) == 0.0
+    np.testing.assert_array_equal(before, after)
+    assert before.any(0).all()
+    assert (~before).any(0).all()
+    assert terms[0].threshold == 0.0  # one threshold: the level of bilog itself
