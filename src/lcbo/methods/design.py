@@ -35,6 +35,22 @@ def violations(y: Array, terms: tuple[Term, ...]) -> Array:
     return excess
 
 
+def total_violation(y: Array, terms: tuple[Term, ...]) -> Array:
+    """Sum of each point's violations in units of each outcome's standard deviation: ``n``.
+
+    It is 0 where a point is feasible and infinite where an outcome is missing.
+
+    Args:
+        y: ``n x B`` outputs, ``n >= 1``; their standard deviations are the units.
+        terms: the conditions.
+    """
+    excess = violations(y, terms) / Scaling.of(y).std[[t.row for t in terms]]
+    total: Array = np.where(np.isnan(excess), np.inf, excess).sum(-1) + np.where(
+        np.isnan(y[:, 0]), np.inf, 0.0
+    )
+    return total
+
+
 def best_index(y: Array, terms: tuple[Term, ...]) -> int:
     """Index of the best observed point: least objective among the feasible, else least violation.
 
@@ -45,9 +61,7 @@ def best_index(y: Array, terms: tuple[Term, ...]) -> int:
         y: ``n x B`` outputs, ``n >= 1``.
         terms: the conditions.
     """
-    scale = Scaling.of(y).std
-    excess = violations(y, terms) / scale[[t.row for t in terms]]
-    total = np.where(np.isnan(excess), np.inf, excess).sum(-1) + np.where(np.isnan(y[:, 0]), np.inf, 0.0)
+    total = total_violation(y, terms)
     feasible: NDArray[np.bool_] = total == 0.0
     if feasible.any():
         return int(np.where(feasible, y[:, 0], np.inf).argmin())

@@ -1,0 +1,218 @@
+"""What SCBO and HDsafeBO share: batches from a box whose length follows successes and failures."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lcbo.acquisition.conditions import Conditions
+from lcbo.acquisition.thompson import SAMPLERS
+from lcbo.methods.design import initial_design
+from lcbo.methods.history import PENDING, History
+from lcbo.methods.protocol import Array, Belief, Event, Method, Proposal, Setup
+from lcbo.methods.recommend import believed, recommended
+from lcbo.methods.region_options import RegionOptions
+from lcbo.models.gp import Hyperparameters
+from lcbo.models.growing import WARM_FIT, GrowingModel
+from lcbo.models.surrogate import Model
+from lcbo.random import generator
+from lcbo.steps.trust_region import Region, RegionEvent, Rules
+from lcbo.types import Term
+
+LEAST_GAIN = 1e-3  # of the best value: a smaller improvement is no success
+
+
+class TrustRegionMethod(Method):
+    """The state machine: initial design, then batches chosen in the region around the best point.
+
+    A batch is judged when all of it is told. Points asked for beyond it are judged with the first batch that
+    ends after them. A restart keeps all data and needs no new design: the region returns to its first length
+    around the best point known.
+
+    Attributes:
+        region: the trust region now.
+        events: what happened to it after every batch.
+    """
+
+    def __init__(self, setup: Setup, options: RegionOptions) -> None:
+        self.setup, self.options = setup, options
+        self.history = History(setup.dim, setup.n_outputs)
+        self.batch = math.ceil(setup.dim / 2) if options.batch is None else options.batch
+        self.rules = Rules.of(
+            options.length, setup.dim, self.batch, options.success_tolerance, options.failure_tolerance
+        )
+        self.region = Region(self.rules.first)
+        self.events: list[RegionEvent] = []
+        self.growing = GrowingModel(
+            Hyperparameters.start(setup.n_outputs, options.kernel, options.hyperparameters),
+            WARM_FIT if options.fit == "map" else None,
+            standardise=options.standardise,
+        )
+        self.sampler = SAMPLERS[options.sampler]
+        self.iteration = 0
+        self._queue = [(u, "init") for u in initial_design(setup)]
+        self._batch: list[int] = []
+        self._unjudged: list[int] = []
+        self._included = 0
+        self._answer: Model | None = None
+
+    @abstractmethod
+    def centre(self, y: Array) -> int:
+        """Return which of ``n x B`` outputs is that of the region's centre."""
+
+    @abstractmethod
+    def succeeded(self, y: Array, fresh: NDArray[np.bool_]) -> bool:
+        """Return whether the ``fresh`` rows of ``n x B`` outputs are a success over the others."""
+
+    @abstractmethod
+    def choose(
+        self, model: Model, conditions: Conditions, centre: Tensor, count: int, rng: np.random.Generator
+    ) -> Tensor:
+        """Return ``count x d`` points of the region around ``centre``."""
+
+    def transformed(self, y: Array) -> tuple[Array, tuple[Term, ...]]:
+        """Return the ``n x B`` outputs to model and the conditions on them."""
+        return y, self.setup.terms
+
+    def include(self, u: Array, y: Array) -> int:
+        """Take a point evaluated elsewhere into the data and return the key it got."""
+        key = self.history.add(u)
+        self.tell(key, y)
+        self._included += 1
+        return key
+
+    @torch.inference_mode()
+    def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:
+        """Return new proposals without blocking; see the protocol."""
+        if not self._queue and not (self.history.status[self._batch] == PENDING).any():
+            self._advance()
+        if n is not None and most is not None:
+            n = min(n, most)
+        wanted = most if n is None else n
+        count = len(self._queue) if wanted is None else min(wanted, len(self._queue))
+        points, self._queue = self._queue[:count], self._queue[count:]
+        proposals = [self._propose(u, role) for u, role in points]
+        self._batch += [proposal.key for proposal in proposals]
+        if n is not None and count < n:
+            further = self._uniform if self.iteration == 0 else self._chosen
+            proposals += [self._propose(u, "explore") for u in further(n - count)]
+        return proposals
+
+    def tell(self, key: int, y: Array | None) -> None:
+        """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
+        self.history.settle(key, y)
+        self._answer = None
+
+    @torch.inference_mode()
+    def recommend(self) -> Array | None:
+        """Return the evaluated point with the best posterior."""
+        return None if self.iteration == 0 else recommended(self._current_model(), self.setup.terms)
+
+    @torch.inference_mode()
+    def belief(self, u: Array) -> Belief | None:
+        """Return the model's belief at a point, or ``None`` before the initial design is told."""
+        return None if self.iteration == 0 else believed(self._current_model(), u)
+
+    def info(self) -> Mapping[str, float]:
+        """Return iteration, length of the region as ``step``, its restarts and counters."""
+        return {
+            "iteration": self.iteration,
+            "step": self.region.length,
+            "restarts": self.region.restarts,
+            "successes": self.region.successes,
+            "failures": self.region.failures,
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Return region, events, hyperparameters and what of the batch is still to be asked for."""
+        return {
+            "iteration": self.iteration,
+            "region": asdict(self.region),
+            "events": [asdict(event) for event in self.events],
+            "model": self.growing.state(),
+            "batch": self._batch,
+            "unjudged": self._unjudged,
+            "included": self._included,
+            "queue": [[u.tolist(), role] for u, role in self._queue],
+        }
+
+    def restore(self, state: Mapping[str, Any], events: Sequence[Event]) -> None:
+        """Go on from a state: enter the evaluations; the model is built when it is needed."""
+        for event in events:
+            if isinstance(event, Proposal):
+                self.history.add(event.u)
+            else:
+                self.tell(event.key, event.y)
+        self.iteration = state["iteration"]
+        self.region = Region(**state["region"])
+        self.events = [RegionEvent(**event) for event in state["events"]]
+        self.growing.restore(state["model"])
+        self._batch, self._unjudged = list(state["batch"]), list(state["unjudged"])
+        self._included = state["included"]
+        self._queue = [(np.array(u), role) for u, role in state["queue"]]
+
+    def _propose(self, u: Array, role: str) -> Proposal:
+        key = self.history.add(u)
+        self._unjudged.append(key)
+        return Proposal(key, u, role, self.iteration)
+
+    def _advance(self) -> None:
+        """Judge the batch that has ended, fit, and queue the next one."""
+        self._batch = []
+        keys = self.history.recent(None)
+        if len(keys) == 0:
+            self._queue = [(u, "init") for u in self._uniform(max(self.setup.n_init, 1))]
+            return
+        ended = [key for key in self._unjudged if self.history.status[key] != PENDING]
+        self._unjudged = [key for key in self._unjudged if self.history.status[key] == PENDING]
+        if self.iteration == 0:
+            self._record("start", self.region.length)
+        else:
+            fresh = np.isin(keys, ended)
+            success = bool(fresh.any()) and self.succeeded(self.history.y[keys], fresh)
+            self.region, changes = self.region.judged(success, self.rules)
+            for kind, length in changes:
+                self._record(kind, length)
+        if self.iteration % self.options.fit_every == 0:
+            y, _ = self.transformed(self.history.y[keys])
+            self.growing.update(keys, self.history.u[keys], y, refit=True)
+            self._answer = None
+        self.iteration += 1
+        self._queue = [(u, "explore") for u in self._chosen(self.batch)]
+
+    def _record(self, kind: str, length: float) -> None:
+        evaluations = int((self.history.status != PENDING).sum()) - self._included
+        self.events.append(RegionEvent(kind, length, self.iteration, evaluations))
+
+    def _chosen(self, count: int) -> Array:
+        """Points of the region around the best point, by the model of all that is told."""
+        keys = self.history.recent(None)
+        u, y = self.history.u[keys], self.history.y[keys]
+        changed, terms = self.transformed(y)
+        model = self.growing.update(keys, u, changed, refit=False)
+        rng = generator(self.setup.seed, "thompson", self.history.size)
+        conditions = Conditions.of(terms, model.scaling)
+        points: Array = self.choose(
+            model, conditions, torch.from_numpy(u[self.centre(y)]), count, rng
+        ).numpy()
+        return points
+
+    def _current_model(self) -> Model:
+        """The model of everything told in user units, for the answer; hyperparameters as last fitted."""
+        if self._answer is None:
+            keys = self.history.recent(None)
+            self._answer = self.growing.update(keys, self.history.u[keys], self.history.y[keys], refit=False)
+        return self._answer
+
+    def _uniform(self, count: int) -> Array:
+        rng = generator(self.setup.seed, "uniform", self.history.size)
+        points: Array = rng.random((count, self.setup.dim))
+        return points
