@@ -15,6 +15,7 @@ from typing import Any
 from lcbo.errors import ArgumentError
 from lcbo.methods.lcbo_options import LcboOptions, paper_preset, theory_preset
 from lcbo.methods.protocol import Method, MethodSpec, Setup
+from lcbo.methods.region_options import HdsafeboOptions, ScboOptions
 
 Preset = Callable[[int], Mapping[str, Any]]
 
@@ -84,6 +85,19 @@ for _spec in (
         LcboOptions,
         preset=theory_preset,
         shown_dim=8,
+    ),
+    _entry(
+        "scbo",
+        "SCBO: constrained Thompson sampling in a trust region, large batches",
+        "scbo:Scbo",
+        ScboOptions,
+    ),
+    _entry(
+        "hdsafebo",
+        "HDsafeBO without embedding: Thompson sampling in the optimistic safe part of a trust region",
+        "hdsafebo:HdSafeBo",
+        HdsafeboOptions,
+        supports_equality=False,
     ),
 ):
     register(_spec)
