@@ -18,7 +18,7 @@ from threadpoolctl import ThreadpoolController
 
 from lcbo.errors import ArgumentError, LcboError, StoreError, StoreWarning, TellError
 from lcbo.methods import registry
-from lcbo.methods.protocol import Event, Method, Proposal, Told
+from lcbo.methods.protocol import Belief, Event, Method, Proposal, Told
 from lcbo.problem import Problem
 from lcbo.problems.registry import from_source
 from lcbo.run import answer
@@ -265,6 +265,11 @@ class Optimizer:
         with self._threads.limit(limits=1):
             u = self._method.recommend()
         return None if u is None else self.problem.space.from_unit(u)
+
+    def belief(self, x: Array) -> Belief | None:
+        """Return what the model believes at ``x``, ``None`` without a model."""
+        with self._threads.limit(limits=1):
+            return self._method.belief(self.problem.space.to_unit(x))
 
     def info(self) -> Mapping[str, float]:
         """Return the method's numbers worth showing: iteration, step size and so on."""
