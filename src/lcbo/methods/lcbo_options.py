@@ -46,7 +46,7 @@ class LcboOptions:
         window_limit: and never more than this many.
         delta: half-width of the local exploration box in the unit cube; ``None`` the whole cube; ``auto``
             what the regime says.
-        explorer: ``fast``, ``paper`` or ``sequential``.
+        explorer: ``fast``, ``paper``, ``sequential``, or ``axes`` for batches of hundreds.
         explorer_options: settings of the explorer (starts, steps, rate, temperature, ...).
         condition_on_repeats: exploration knows that the iterate is evaluated in the same batch.
         step: ``linearised`` or ``penalty``.
@@ -126,7 +126,7 @@ def theory_preset(dim: int) -> dict[str, Any]:
         "explore": Power(float(dim), 2.0),
         "window": None,
         "delta": None,
-        "explorer": "fast",
+        "explorer": "axes",
         "rho": Power(1.0, 0.25),
         "eta": Power(0.5, -0.5),
         "normalise": False,
