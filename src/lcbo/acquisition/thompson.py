@@ -16,6 +16,7 @@ from lcbo.models.gp import LocalGP
 from lcbo.models.kernels import PROFILES, squared_distance
 
 FREQUENCIES = 1024  # of the random features; an error of about 3 % in the prior covariance
+BLOCK = 256  # candidates at once: their features fit into the cache
 NUGGET = 1e-8  # of the outputscale: thousands of neighbouring candidates have no numerical full rank
 
 
@@ -74,7 +75,6 @@ def pathwise(gp: LocalGP, z: Tensor, count: int, rng: np.random.Generator) -> Te
     if gp.hyper.kernel == "matern52":  # its spectral density is Student's t with 5 degrees of freedom
         base *= np.sqrt(5.0 / rng.chisquare(5.0, FREQUENCIES))
     frequencies = torch.from_numpy(base)
-    # One output after the other: p x features is as much memory as should be in use at once.
     return torch.stack(
         [
             _paths(gp.outputs(slice(b, b + 1)), z, count, frequencies, rng)
@@ -99,7 +99,8 @@ def _paths(gp: LocalGP, z: Tensor, count: int, frequencies: Tensor, rng: np.rand
     noise = torch.from_numpy(rng.standard_normal((len(gp.x), count))) * gp.noise[0, :, None].sqrt()
     seen = torch.where(gp.present[0, :, None], prior(gp.x) + noise, 0.0)
     correction = gp.alpha[0, :, None] - torch.cholesky_solve(seen, gp.factor[0])
-    return (gp.hyper.mean + prior(z) + gp.cross(z)[0].mT @ correction).mT
+    blocks = (torch.addmm(prior(block), gp.cross(block)[0].mT, correction) for block in z.split(BLOCK))
+    return (gp.hyper.mean + torch.cat(list(blocks))).mT
 
 
 def picks(objective: Tensor, violation: Tensor | None = None) -> list[int]:
