@@ -1,0 +1,49 @@
+"""The exact-penalty acquisition of EPBO: an optimistic objective plus optimistic violations."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcbo.acquisition.conditions import Conditions
+from lcbo.acquisition.moments import Predictor
+
+Array = NDArray[np.float64]
+
+
+class ExactPenalty:
+    """The value to maximise, the negative of the penalised lower confidence bound.
+
+    With ``LCB = mean - beta std`` and, for a condition on output i, ``c = sign (y_i - threshold)``:
+        value = -(LCB_f + rho sum_i v_i)
+        v_i = max(0, LCB_c)             inequality ``c <= 0``
+        v_i = max(0, LCB_c, -UCB_c)     equality ``c = 0``, which is ``max(0, |mean_c| - beta std_c)``
+
+    Args:
+        predictor: of all outputs, row 0 the objective.
+        conditions: in the model's units.
+        rho: penalty factor.
+        beta: standard deviations of the confidence bounds.
+    """
+
+    def __init__(self, predictor: Predictor, conditions: Conditions, rho: float, beta: float) -> None:
+        self.predictor, self.conditions, self.rho, self.beta = predictor, conditions, rho, beta
+        self._sign, self._level = conditions.sign.numpy(), conditions.level.numpy()
+        self._equality = conditions.equality.numpy()
+
+    def __call__(self, z: Array) -> tuple[Array, Array]:
+        """Values ``q`` and gradients ``q x d`` at ``q x d`` points."""
+        moments, rows = self.predictor(z), self.conditions.rows
+        std = np.sqrt(moments.var)
+        centre = self._sign * (moments.mean[rows] - self._level)
+        # the side of an equality that is violated, if any: LCB where the mean is above 0, -UCB below
+        side = np.where(self._equality, np.sign(centre), 1.0)
+        violation = np.maximum(side * centre - self.beta * std[rows], 0.0)
+        value: Array = self.beta * std[0] - moments.mean[0] - self.rho * violation.sum(0)
+
+        active = self.rho * (violation > 0.0)
+        by_mean, by_std = np.zeros_like(std), np.zeros_like(std)
+        by_mean[0], by_std[0] = -1.0, self.beta
+        np.add.at(by_mean, rows, -active * side * self._sign)
+        np.add.at(by_std, rows, active * self.beta)
+        return value, moments.gradient(by_mean, 0.5 * by_std / std)
