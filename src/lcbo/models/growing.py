@@ -75,6 +75,12 @@ class GrowingModel:
         gp = self._base.conditioned(new.x, new.count)
         return Model(gp.with_targets(torch.cat([old.y, new.y], -1)), scaling)
 
+    @property
+    def base(self) -> LocalGP:
+        """The model of the points known at the last fit: the leading block of every model since."""
+        assert self._base is not None
+        return self._base
+
     def state(self) -> dict[str, Any] | None:
         """Return hyperparameters and base as JSON values, ``None`` before the first update."""
         if self._base_keys is None:
