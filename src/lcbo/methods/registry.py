@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from lcbo.errors import ArgumentError
+from lcbo.methods.global_options import EpboOptions, GlobalOptions
 from lcbo.methods.lcbo_options import LcboOptions, paper_preset, theory_preset
 from lcbo.methods.protocol import Method, MethodSpec, Setup
 from lcbo.methods.region_options import HdsafeboOptions, ScboOptions
@@ -98,6 +99,18 @@ for _spec in (
         "hdsafebo:HdSafeBo",
         HdsafeboOptions,
         supports_equality=False,
+    ),
+    _entry(
+        "cei",
+        "constrained expected improvement over the whole cube, one point at a time",
+        "cei:Cei",
+        GlobalOptions,
+    ),
+    _entry(
+        "epbo",
+        "exact penalty of optimistic violations over the whole cube, one point at a time",
+        "epbo:Epbo",
+        EpboOptions,
     ),
 ):
     register(_spec)

@@ -1,0 +1,32 @@
+"""EPBO: an exact penalty of optimistic violations (Lu and Paulson 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lcbo.acquisition.conditions import Conditions
+from lcbo.acquisition.exact_penalty import ExactPenalty
+from lcbo.acquisition.maximise import Objective
+from lcbo.acquisition.moments import Predictor
+from lcbo.methods.global_options import EpboOptions
+from lcbo.methods.global_search import GlobalSearch
+from lcbo.methods.protocol import Setup
+from lcbo.models.surrogate import Model
+from lcbo.steps.schedules import at
+
+
+class Epbo(GlobalSearch):
+    """Minimises the lower confidence bound of f plus a growing penalty of those of the violations."""
+
+    def __init__(self, setup: Setup, options: EpboOptions) -> None:
+        super().__init__(setup, options)
+        self._beta, self._rho = options.beta, options.rho
+
+    def acquisition(self, model: Model, predictor: Predictor) -> Objective:
+        """Return the negative penalised bound with the penalty factor of this iteration."""
+        conditions = Conditions.of(self.setup.terms, model.scaling)
+        return ExactPenalty(predictor, conditions, at(self._rho, self.iteration), self._beta)
+
+    def info(self) -> Mapping[str, float]:
+        """Return iteration and penalty factor."""
+        return {**super().info(), "penalty": at(self._rho, max(self.iteration, 1))}

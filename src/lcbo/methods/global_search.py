@@ -1,0 +1,208 @@
+"""Global Bayesian optimization: a model of all data, one point at a time where an acquisition is largest."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lcbo.acquisition.maximise import MAXIMISERS, Maximiser, Objective
+from lcbo.acquisition.moments import Predictor, inverse_covariance
+from lcbo.errors import ArgumentError
+from lcbo.methods.design import best_index, initial_design
+from lcbo.methods.global_options import GlobalOptions
+from lcbo.methods.history import History
+from lcbo.methods.protocol import Array, Belief, Event, Method, Proposal, Setup
+from lcbo.methods.recommend import believed, recommended
+from lcbo.models.fit import Gamma, LogNormal, MapFit, Prior
+from lcbo.models.gp import Hyperparameters, LocalGP
+from lcbo.models.growing import WARM_FIT, GrowingModel
+from lcbo.models.kernels import PROFILES
+from lcbo.models.surrogate import Model
+from lcbo.random import generator
+
+T = TypeVar("T")
+
+
+class GlobalSearch(Method):
+    """The state machine: initial design, then one evaluation per iteration.
+
+    Further points asked for while evaluations are out condition the model on the pending ones (outcomes
+    equal to the mean), so that every worker gets a point of its own.
+    """
+
+    def __init__(self, setup: Setup, options: GlobalOptions) -> None:
+        self.setup = setup
+        self.history = History(setup.dim, setup.n_outputs)
+        self.iteration = 0
+        self._fit_every = options.fit_every
+        self._maximiser = _maximiser(options)
+        self._growing = _growing(setup, options)
+        self._queue = [(u, "init") for u in initial_design(setup)]
+        self._fitted_at: int | None = None
+        self._told = 0
+        self._model: tuple[int, Model] | None = None
+        self._inverse: tuple[LocalGP, Tensor | None] | None = None
+
+    @abstractmethod
+    def acquisition(self, model: Model, predictor: Predictor) -> Objective:
+        """Return what the next point maximises.
+
+        Args:
+            model: of all that was told.
+            predictor: of the same model, conditioned on what is pending.
+        """
+
+    def include(self, u: Array, y: Array) -> int:
+        """Take a point evaluated elsewhere into the data and return the key it got."""
+        key = self.history.add(u)
+        self.tell(key, y)
+        return key
+
+    @torch.inference_mode()
+    def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:
+        """Return new proposals without blocking; see the protocol."""
+        idle = len(self._pending()) == 0
+        if not self._queue and idle and self._told == 0:
+            self._queue = [(u, "init") for u in self._uniform(max(self.setup.n_init, 1))]
+        wanted = n if n is not None else len(self._queue) or int(idle)
+        if most is not None:
+            wanted = min(wanted, most)
+        points, self._queue = self._queue[:wanted], self._queue[wanted:]
+        proposals = [self._propose(u, role) for u, role in points]
+        further = wanted - len(proposals)
+        if further > 0 and not self._informed(idle):
+            return proposals + [self._propose(u, "explore") for u in self._uniform(further)]
+        return proposals + self._search(further)
+
+    def tell(self, key: int, y: Array | None) -> None:
+        """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
+        self.history.settle(key, y)
+        self._told += y is not None
+
+    @torch.inference_mode()
+    def recommend(self) -> Array | None:
+        """Return the evaluated point with the best posterior."""
+        return None if self._fitted_at is None else recommended(self._current_model(), self.setup.terms)
+
+    @torch.inference_mode()
+    def belief(self, u: Array) -> Belief | None:
+        """Return the model's belief at a point, or ``None`` before the first fit."""
+        return None if self._fitted_at is None else believed(self._current_model(), u)
+
+    def info(self) -> Mapping[str, float]:
+        """Return the iteration: how many points the acquisition has chosen."""
+        return {"iteration": self.iteration}
+
+    def state(self) -> dict[str, Any]:
+        """Return iteration, hyperparameters and what of the design is still to be asked for."""
+        return {
+            "iteration": self.iteration,
+            "fitted_at": self._fitted_at,
+            "queue": [[u.tolist(), role] for u, role in self._queue],
+            "model": self._growing.state(),
+        }
+
+    def restore(self, state: Mapping[str, Any], events: Sequence[Event]) -> None:
+        """Go on from a state; the next ask builds the model, which is a function of state and data."""
+        for event in events:
+            if isinstance(event, Proposal):
+                self.history.add(event.u)
+            else:
+                self.tell(event.key, event.y)
+        self.iteration = state["iteration"]
+        self._fitted_at = state["fitted_at"]
+        self._queue = [(np.array(u), role) for u, role in state["queue"]]
+        self._growing.restore(state["model"])
+
+    def _pending(self) -> Array:
+        return self.history.u[self.history.pending(0)]
+
+    def _informed(self, idle: bool) -> bool:
+        """Whether a model makes sense: half of the initial design is in, or no more of it will come."""
+        return self._told > 0 and (idle or 2 * self._told >= self.setup.n_init)
+
+    def _propose(self, u: Array, role: str) -> Proposal:
+        return Proposal(self.history.add(u), u, role, self.iteration)
+
+    def _uniform(self, count: int) -> Array:
+        rng = generator(self.setup.seed, "uniform", self.history.size)
+        points: Array = rng.random((count, self.setup.dim))
+        return points
+
+    def _search(self, count: int) -> list[Proposal]:
+        """Points where the acquisition is largest, each chosen with all earlier ones pending."""
+        if count <= 0:
+            return []
+        due = self._fitted_at is None or self.iteration - self._fitted_at >= self._fit_every
+        model = self._current_model(refit=due)
+        keys = self.history.recent(None)
+        near = self.history.u[keys[best_index(self.history.y[keys], self.setup.terms)]]
+        gp = model.gp.conditioned(torch.from_numpy(self._pending()))
+        inverse = self._base_inverse()
+        proposals = []
+        for left in range(count, 0, -1):
+            self.iteration += 1
+            rng = generator(self.setup.seed, "acquisition", self.history.size)
+            acquisition = self.acquisition(model, Predictor(gp, inverse))
+            best = self._maximiser(acquisition, near[None], rng)
+            proposals.append(self._propose(best, "explore"))
+            if left > 1:
+                gp = gp.conditioned(torch.from_numpy(best)[None])
+        return proposals
+
+    def _current_model(self, refit: bool = False) -> Model:
+        """The model of everything told so far; without ``refit`` a function of state and data alone."""
+        if refit or self._model is None or self._model[0] != self._told:
+            keys = self.history.recent(None)
+            model = self._growing.update(keys, self.history.u[keys], self.history.y[keys], refit=refit)
+            self._model = self._told, model
+        if refit:
+            self._fitted_at = self.iteration
+        return self._model[1]
+
+    def _base_inverse(self) -> Tensor | None:
+        """Inverse covariance of the points known at the last fit, computed once per fit."""
+        base = self._growing.base
+        if self._inverse is None or self._inverse[0] is not base:
+            self._inverse = base, inverse_covariance(base)
+        return self._inverse[1]
+
+
+def _chosen(option: str, choices: Mapping[str, T], given: str) -> T:
+    if given not in choices:
+        raise ArgumentError("options", f"{option!r} to be {' or '.join(map(repr, choices))}", repr(given))
+    return choices[given]
+
+
+def _maximiser(options: GlobalOptions) -> Maximiser:
+    kind, given = _chosen("optimiser", MAXIMISERS, options.optimiser), options.optimiser_options
+    known = [f.name for f in fields(kind)]
+    if unknown := sorted(set(given) - set(known)):
+        raise ArgumentError("options", f"'optimiser_options' out of {', '.join(known)}", unknown)
+    return kind(**given)
+
+
+def _growing(setup: Setup, options: GlobalOptions) -> GrowingModel:
+    """The model settings the options describe."""
+    _chosen("kernel", PROFILES, options.kernel)
+    start = Hyperparameters.start(setup.n_outputs, options.kernel, options.hyperparameters)
+    if options.ard:
+        start = replace(start, lengthscale=start.lengthscale.expand(-1, setup.dim).clone())
+    priors: dict[str, Prior] = {
+        "paper": Gamma(3.0, 3.0),
+        "dimension": LogNormal(math.sqrt(2.0) + 0.5 * math.log(setup.dim), math.sqrt(3.0)),
+    }
+    fit = replace(
+        WARM_FIT,
+        lengthscale_prior=_chosen("lengthscale_prior", priors, options.lengthscale_prior),
+        noise_prior=LogNormal(-4.0, 3.0) if options.learn_noise else None,
+    )
+    fits: dict[str, MapFit | None] = {"map": fit, "fixed": None}
+    return GrowingModel(start, _chosen("fit", fits, options.fit), standardise=options.standardise)

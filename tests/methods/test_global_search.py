@@ -1,0 +1,288 @@
+"""CEI and EPBO: what they maximise, when they fit, pending points, failures, options and resuming."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from lcbo import ArgumentError
+from lcbo.methods import registry
+from lcbo.methods.global_search import GlobalSearch
+from lcbo.methods.protocol import Belief, Proposal, Setup, Term, Told
+
+DIM = 2
+UPPER = (Term(row=1, sign=1.0, threshold=0.2),)
+INTERVAL = (*UPPER, Term(row=1, sign=-1.0, threshold=-0.1))
+EQUALITY = (Term(row=1, sign=1.0, threshold=0.1, equality=True, tol=0.06),)
+QUICK = {"optimiser_options": {"starts": 3, "steps": 10}}
+each_method = pytest.mark.parametrize("name", ["cei", "epbo"])
+
+
+def truth(u: np.ndarray) -> np.ndarray:
+    """A bowl whose minimum violates ``y_1 <= 0.2``."""
+    return np.array([np.sum((u - 0.7) ** 2), np.mean(u) + 0.1 * np.sin(9.0 * u[0]) - 0.35])
+
+
+def make(
+    name: str, terms: tuple[Term, ...] = UPPER, dim: int = DIM, n_init: int = 6, **options: Any
+) -> GlobalSearch:
+    setup = Setup(dim, 2, terms, (None, None), 60, n_init, np.zeros((0, dim)), 1)
+    method = registry.make(name, setup, options)
+    assert isinstance(method, GlobalSearch)
+    return method
+
+
+def run(
+    method: GlobalSearch, iterations: int, fun: Callable[[np.ndarray], np.ndarray] = truth
+) -> list[Proposal]:
+    """Design and iterations; returns the proposals after the design."""
+    chosen: list[Proposal] = []
+    for _ in range(iterations + 1):
+        for proposal in (batch := method.ask()):
+            method.tell(proposal.key, fun(proposal.u))
+        chosen += [p for p in batch if p.role != "init"]
+    return chosen
+
+
+def beliefs(method: GlobalSearch, points: np.ndarray) -> list[Belief]:
+    found = [method.belief(u) for u in points]
+    assert all(b is not None for b in found)
+    return [b for b in found if b is not None]
+
+
+def grid(size: int = 21) -> np.ndarray:
+    line = np.linspace(0.0, 1.0, size)
+    return np.stack(np.meshgrid(line, line), -1).reshape(-1, 2)
+
+
+def expected_improvement(b: Belief, best: float | None, low: float, high: float) -> float:
+    """CEI from the belief in user units; without ``best`` the probability of feasibility."""
+    feasibility = norm.cdf(high, b.mean[1], b.std[1]) - norm.cdf(low, b.mean[1], b.std[1])
+    if best is None:
+        return float(feasibility)
+    t = (best - b.mean[0]) / b.std[0]
+    return float(b.std[0] * (norm.pdf(t) + t * norm.cdf(t)) * feasibility)
+
+
+@pytest.mark.parametrize(
+    ("terms", "low", "high"),
+    [
+        (UPPER, -np.inf, 0.2),
+        (INTERVAL, -0.1, 0.2),
+        (EQUALITY, 0.04, 0.16),
+        ((Term(1, 1.0, -2.0),), -np.inf, -2.0),
+    ],
+)
+def test_cei_goes_where_constrained_expected_improvement_is_largest(
+    terms: tuple[Term, ...], low: float, high: float
+) -> None:
+    """The last case has no feasible point: there it is the probability of feasibility."""
+    method = make("cei", terms, optimiser="lbfgs")
+    run(method, 3)
+    (proposal,) = method.ask()
+    y = method.history.y[method.history.recent(None)]
+    feasible = y[(y[:, 1] >= low) & (y[:, 1] <= high)]
+    assert (len(feasible) == 0) == (high == -2.0)
+    best = feasible[:, 0].min() if len(feasible) else None
+    chosen, *others = (
+        expected_improvement(b, best, low, high) for b in beliefs(method, [proposal.u, *grid()])
+    )
+    assert chosen > 0.0
+    assert chosen >= max(others)
+
+
+@pytest.mark.parametrize("terms", [UPPER, INTERVAL, EQUALITY])
+def test_epbo_goes_where_the_penalised_bound_is_least(terms: tuple[Term, ...]) -> None:
+    method = make("epbo", terms, optimiser="lbfgs")
+    run(method, 3)
+    (proposal,) = method.ask()
+    rho = 10.0 * np.log(4 + 1)
+    assert method.info() == {"iteration": 4, "penalty": pytest.approx(rho)}
+
+    def bound(b: Belief) -> float:
+        low, high = b.mean - 2.0 * b.std, b.mean + 2.0 * b.std
+        violation = 0.0
+        for term in terms:
+            least, most = sorted(term.sign * (end - term.threshold) for end in (low[1], high[1]))
+            violation += max(0.0, least, -most if term.equality else 0.0)
+        return float(low[0] / b.scale[0] + rho * violation / b.scale[1])
+
+    chosen, *others = (bound(b) for b in beliefs(method, [proposal.u, *grid()]))
+    assert chosen <= min(others)
+
+
+@each_method
+def test_one_point_per_iteration_and_a_fit_every_five(name: str) -> None:
+    method = make(name, **QUICK)
+    run(method, 0)
+    fits = []
+    for k in range(1, 13):
+        before = method._growing.hyper
+        (proposal,) = method.ask()
+        assert (proposal.role, proposal.iteration) == ("explore", k)
+        assert method.ask() == []
+        method.tell(proposal.key, truth(proposal.u))
+        if method._growing.hyper is not before:
+            fits.append(k)
+    assert fits == [1, 6, 11]
+
+
+@each_method
+def test_points_asked_for_while_others_are_out_differ(name: str) -> None:
+    method = make(name, optimiser="lbfgs")
+    run(method, 4)
+    asked = [*method.ask(), *method.ask(2), *method.ask(3)]
+    points = np.array([p.u for p in asked])
+    gaps = np.linalg.norm(points[:, None] - points[None], axis=-1) + np.eye(len(points))
+    assert len(points) == 6
+    assert gaps.min() > 1e-3
+    assert [p.iteration for p in asked] == [5, 6, 7, 8, 9, 10]
+
+
+@each_method
+def test_while_the_design_is_out_further_points_are_uniform(name: str) -> None:
+    method = make(name, **QUICK)
+    design = method.ask()
+    further = method.ask(2)
+    assert [(p.role, p.iteration) for p in further] == [("explore", 0)] * 2
+    for proposal in design[:3]:
+        method.tell(proposal.key, truth(proposal.u))
+    (chosen,) = method.ask(1)  # half of the design is in: the model takes over
+    assert (chosen.role, chosen.iteration) == ("explore", 1)
+
+
+@each_method
+def test_failures_are_dropped_and_a_lost_design_is_drawn_anew(name: str) -> None:
+    method = make(name, **QUICK)
+    first = method.ask()
+    for proposal in first:
+        method.tell(proposal.key, None)
+    second = method.ask()
+    assert [p.role for p in second] == ["init"] * 6
+    assert {p.u.tobytes() for p in first}.isdisjoint(p.u.tobytes() for p in second)
+    for proposal in second:
+        method.tell(proposal.key, truth(proposal.u) if proposal.key % 2 else None)
+    (chosen,) = method.ask()
+    assert chosen.role == "explore"
+    assert len(method._current_model().gp.x) == 3
+
+
+def test_a_missing_outcome_is_not_feasible() -> None:
+    method = make("cei", **QUICK)
+    for proposal in method.ask():
+        y = truth(proposal.u)
+        method.tell(
+            proposal.key, np.array([y[0] - 10.0 * (proposal.key == 2), np.nan if proposal.key == 2 else y[1]])
+        )
+    y = method.history.y
+    assert method._best_feasible() == y[y[:, 1] <= 0.2, 0].min() > -1.0
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"optimiser": "sgd"}, "'optimiser' to be 'adam' or 'lbfgs'; got 'sgd'"),
+        ({"kernel": "linear"}, "'kernel' to be 'rbf' or 'matern52'; got 'linear'"),
+        ({"lengthscale_prior": "flat"}, "'lengthscale_prior' to be 'paper' or 'dimension'"),
+        ({"fit": "lattice"}, "'fit' to be 'map' or 'fixed'"),
+        ({"optimiser_options": {"raw": 3}}, "'optimiser_options' out of starts, steps, rate; got .*'raw'"),
+    ],
+)
+def test_wrong_options_are_refused(option: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=f"^options: expected {message}"):
+        make("cei", **option)
+
+
+def test_fixed_hyperparameters_stay() -> None:
+    method = make("cei", fit="fixed", standardise=False, hyperparameters={"lengthscale": [0.3, 0.6]}, **QUICK)
+    run(method, 7)
+    assert method._growing.hyper.lengthscale.flatten().tolist() == [0.3, 0.6]
+    belief = method.belief(np.full(DIM, 0.5))
+    assert belief is not None
+    assert belief.scale.tolist() == [1.0, 1.0]
+
+
+def test_dimension_scaled_prior_makes_long_lengthscales() -> None:
+    """From six points in 20 dimensions the prior decides: its mode is exp(sqrt 2) sqrt(20) = 18.4."""
+    lengths = {}
+    for prior in ("paper", "dimension"):
+        method = make("cei", dim=20, lengthscale_prior=prior, ard=True, **QUICK)
+        run(method, 1, lambda u: np.array([u[0], u[1]]))
+        assert method._growing.hyper.lengthscale.shape == (2, 20)
+        lengths[prior] = float(method._growing.hyper.lengthscale.median())
+    assert lengths["paper"] < 1.5
+    assert lengths["dimension"] > 10.0
+
+
+def test_learned_noise_falls_where_there_is_none() -> None:
+    method = make("cei", learn_noise=True, **QUICK)
+    run(method, 12)
+    assert float(method._growing.hyper.noise_var.max()) < 2e-3
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("cei", QUICK),
+        ("epbo", QUICK),
+        (
+            "cei",
+            {
+                "optimiser": "lbfgs",
+                "optimiser_options": {"starts": 2, "steps": 10, "raw": 16},
+                "kernel": "matern52",
+                "ard": True,
+                "learn_noise": True,
+            },
+        ),
+    ],
+)
+def test_restored_method_goes_on_bit_for_bit(name: str, options: dict[str, Any]) -> None:
+    method = make(name, dim=3, n_init=4, **options)
+    sizes = [None, 2, 3, None, 1, 4]  # with and without further points while evaluations are out
+    events: list[Proposal | Told] = []
+    states = []
+    asked: dict[int, int | None] = {}
+    for turn in range(20):
+        asked[len(events)] = sizes[turn % len(sizes)]
+        events += method.ask(asked[len(events)])
+        states.append((len(events), json.loads(json.dumps(method.state()))))
+        told = {e.key for e in events if isinstance(e, Told)}
+        waiting = [e for e in events if isinstance(e, Proposal) and e.key not in told]
+        for proposal in waiting[::-1] if turn % 2 else waiting[:1]:
+            y = None if proposal.key % 7 == 5 else np.array([np.sum(proposal.u**2), 0.5 - proposal.u[0]])
+            method.tell(proposal.key, y)
+            events.append(Told(proposal.key, y))
+    for position, state in states[::3]:
+        again = make(name, dim=3, n_init=4, **options)
+        again.restore(state, events[:position])
+        replayed = list(events[:position])
+        while len(replayed) < len(events):
+            event = events[len(replayed)]
+            if isinstance(event, Told):
+                again.tell(event.key, event.y)
+                replayed.append(event)
+            else:
+                replayed += again.ask(asked[len(replayed)])
+        assert [e.key for e in replayed] == [e.key for e in events]
+        for old, new in zip(events, replayed, strict=True):
+            if isinstance(old, Proposal) and isinstance(new, Proposal):
+                np.testing.assert_array_equal(old.u, new.u)
+        np.testing.assert_array_equal(again.recommend(), method.recommend())
+
+
+@each_method
+def test_looking_at_the_answer_does_not_change_a_run(name: str) -> None:
+    watched, alone = make(name, **QUICK), make(name, **QUICK)
+    for _ in range(12):
+        ours, theirs = watched.ask(2), alone.ask(2)
+        for a, b in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(a.u, b.u)
+        for method, batch in ((watched, ours), (alone, theirs)):
+            method.tell(batch[0].key, truth(batch[0].u))
+        watched.recommend()
