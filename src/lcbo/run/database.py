@@ -1,42 +1,39 @@
-"""Opening an SQLite file safely: clear errors, checks, journal, ownership, atomic appearance."""
+"""Opening an SQLite file safely: clear errors, checks, journal, atomic appearance."""
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import secrets
 import shutil
 import sqlite3
 import tempfile
-import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from lcbo.errors import RunInUseError, StoreError, StoreWarning
-from lcbo.run.owner import Owner
+from lcbo.errors import StoreError, StoreWarning
 
 SCHEMA = 1
 APPLICATION = 0x4C43424F  # "LCBO", in the header of the file
-# SQLite's write-ahead log needs memory shared between processes, which these do not have.
-NETWORK = frozenset(
-    [
-        "nfs",
-        "nfs4",
-        "cifs",
-        "smb3",
-        "smbfs",
-        "9p",
-        "afs",
-        "lustre",
-        "gpfs",
-        "beegfs",
-        "ceph",
-        "glusterfs",
-        "sshfs",
-    ]
-)
+# SQLite's write-ahead log needs memory shared between all who use the file, which these do not have.
+# fmt: off
+NETWORK = frozenset([
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "lustre", "gpfs", "beegfs", "ceph", "ceph-fuse",
+    "glusterfs", "panfs", "orangefs", "sshfs", "s3fs", "rclone", "davfs", "vboxsf", "vmhgfs", "vmhgfs-fuse",
+])
+# fmt: on
+MOUNTS = Path("/proc/mounts")
+_NO_ACCESS = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")
+_HINTS = {
+    "SQLITE_FULL": "the disk is full: make room and go on",
+    "SQLITE_IOERR": "the disk does not answer, or has no room",
+    "SQLITE_BUSY": "another program holds a lock on it",
+    "SQLITE_LOCKED": "another program holds a lock on it",
+} | dict.fromkeys(_NO_ACCESS, "the file or its directory does not allow it")
 
 
 @contextmanager
@@ -45,33 +42,40 @@ def explained(path: Path, action: str, loss: str = "") -> Iterator[None]:
     because = f"; {loss}" if loss else ""
     try:
         yield
-    except sqlite3.DatabaseError as error:
-        text = str(error)
-        if "full" in text:
-            hint = "the disk is full: make room and go on"
-        elif "locked" in text or "busy" in text:
-            hint = "another program holds a lock on it"
-        elif "readonly" in text or "unable to open" in text:
-            hint = "the file or its directory cannot be written to"
-        elif "disk I/O" in text:
-            hint = "the disk does not answer or has no room"
-        else:
-            hint = "the run file is damaged, or not a run file"
-        raise StoreError(f"{path}: cannot be {action}: {hint} ({text}){because}") from error
-    except (OSError, sqlite3.Error) as error:
-        raise StoreError(f"{path}: cannot be {action}: {error}{because}") from error
-    except (json.JSONDecodeError, UnicodeDecodeError, TypeError, ValueError) as error:
-        if isinstance(error, StoreError):
-            raise
-        raise StoreError(f"{path}: cannot be {action}: the run file is damaged ({error}){because}") from error
+    except sqlite3.Error as error:
+        kind = _kind(error)
+        hint = next((hint for name, hint in _HINTS.items() if kind.startswith(name)), None)
+        hint = hint or "the run file is damaged, or not a run file"
+        raise StoreError(f"{path}: cannot be {action}: {hint} ({error}){because}") from error
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be {action}: {error.strerror or error}{because}") from error
+
+
+def _kind(error: sqlite3.Error) -> str:
+    return getattr(error, "sqlite_errorname", "") or ""
+
+
+def no_access(error: sqlite3.Error) -> bool:
+    """Return whether permissions, rather than the file itself, were in the way."""
+    return _kind(error).startswith(_NO_ACCESS)
+
+
+def present(path: Path) -> bool:
+    """Return whether there is something of that name."""
+    with explained(path, "opened"):
+        try:
+            path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+    return True
 
 
 def require(path: Path) -> None:
     """Raise unless there is a file."""
-    if not path.exists():
+    if not present(path):
         raise StoreError(f"{path}: there is no such run file")
-    if path.is_dir():
-        raise StoreError(f"{path}: expected a run file; got a directory")
+    if not path.is_file():
+        raise StoreError(f"{path}: expected a run file; got {'a directory' if path.is_dir() else 'no file'}")
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -83,19 +87,21 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
 def check(db: sqlite3.Connection, path: Path) -> None:
     """Raise unless the file is a whole run of a schema we know."""
     if db.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
-        size = path.stat().st_size
+        got = "something else" if path.stat().st_size else "an empty file"
+        raise StoreError(f"{path}: expected a run file; got {got}")
+    schema = db.execute("PRAGMA user_version").fetchone()[0]
+    if schema != SCHEMA:
         raise StoreError(
-            f"{path}: expected a run file; got {'an empty file' if not size else 'something else'}"
+            f"{path}: expected a run file of schema {SCHEMA}; got schema {schema}: use the lcbo that wrote it"
         )
     damage = [text for (text,) in db.execute("PRAGMA quick_check") if text != "ok"]
     if damage:
-        raise StoreError(f"{path}: the run file is damaged: {damage[0]}")
-    row = db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
-    if row is None or json.loads(row[0]) != SCHEMA:
-        found = "none" if row is None else row[0]
-        raise StoreError(
-            f"{path}: expected a run file of schema {SCHEMA}; got {found}: use the lcbo that wrote it"
-        )
+        raise StoreError(f"{path}: the run file is damaged: {' '.join(damage[0].split())}")
+
+
+def sealed(row: Sequence[Any]) -> list[Any]:
+    """Return a row with a checksum behind it: SQLite itself does not notice a byte that has changed."""
+    return [*row, zlib.crc32(repr(tuple(row)).encode())]
 
 
 def journal(db: sqlite3.Connection, path: Path) -> None:
@@ -115,50 +121,27 @@ def journal(db: sqlite3.Connection, path: Path) -> None:
 def file_system(path: Path) -> str:
     """Return the type of the file system a file lies on, ``unknown`` where it cannot be told."""
     best, kind = "", "unknown"
+    inside = str(path.resolve().parent) + "/"
     with suppress(OSError):
-        for line in Path("/proc/mounts").read_text().splitlines():
+        for line in MOUNTS.read_text(errors="replace").splitlines():
             mount, name = line.split()[1:3]
-            mount = mount.replace("\\040", " ")
-            inside = str(path.absolute().parent) + "/"
+            mount = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), mount)
             if inside.startswith(mount.rstrip("/") + "/") and len(mount) >= len(best):
                 best, kind = mount, name.removeprefix("fuse.")
     return kind
 
 
-def acquire(db: sqlite3.Connection, path: Path, owner: Owner) -> None:
-    """Become the owner, unless another one lives."""
-    db.execute("BEGIN IMMEDIATE")
-    row = db.execute("SELECT host, boot, pid, birth FROM owner").fetchone()
-    if row is not None:
-        other = Owner(*row)
-        alive = other.alive()
-        if alive is not False:
-            db.execute("ROLLBACK")
-            if other == owner:
-                hint = "close it first: optimizer.close()"
-            elif alive:
-                hint = "wait for it or stop it; reading is possible at any time"
-            else:
-                hint = f"from here nobody can see whether it lives; if it does not: lcbo unlock {path}"
-            raise RunInUseError(f"{path}: {other} is writing to this run; {hint}")
-    db.execute(
-        "REPLACE INTO owner VALUES (1, ?, ?, ?, ?, ?)",
-        [owner.host, owner.boot, owner.pid, owner.birth, time.time()],
-    )
-    db.execute("COMMIT")
-
-
 def copy(path: Path) -> sqlite3.Connection:
     """Open a copy of the file and of its log, in memory."""
+    real = path.resolve()
     with tempfile.TemporaryDirectory() as folder:
         for suffix in ("", "-wal", "-journal"):
-            part = path.with_name(path.name + suffix)
+            part = real.with_name(real.name + suffix)
             if part.exists():
                 shutil.copyfile(part, Path(folder) / part.name)
-        source = sqlite3.connect(Path(folder) / path.name)
-        target = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        source.backup(target)
-        source.close()
+        target = sqlite3.connect(":memory:", isolation_level=None)
+        with closing(sqlite3.connect(Path(folder) / real.name)) as source:
+            source.backup(target)
     return target
 
 
@@ -178,11 +161,10 @@ def appear(fresh: Path, path: Path) -> None:
     except FileExistsError:
         raise
     except OSError:  # a file system without hard links
-        if path.exists():
+        if present(path):
             raise FileExistsError(f"{path} exists") from None
         os.rename(fresh, path)
     folder = os.open(path.parent, os.O_RDONLY)
-    try:
+    with suppress(OSError):  # some network file systems cannot
         os.fsync(folder)
-    finally:
-        os.close(folder)
+    os.close(folder)

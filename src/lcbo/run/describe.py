@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple
+from functools import partial
+from types import CodeType
 from typing import Any
-
-import numpy as np
 
 from lcbo.constraint import Constraint, Objective
 from lcbo.errors import StoreError
@@ -17,6 +17,7 @@ from lcbo.steps.schedules import Growth, Power
 from lcbo.types import Array
 
 Json = Any
+SHOWN = 80  # characters of a value in a message
 
 
 def describe_problem(problem: Problem) -> dict[str, Json]:
@@ -30,7 +31,7 @@ def describe_problem(problem: Problem) -> dict[str, Json]:
         "constraints": [
             {key: value for key, value in asdict(c).items() if value is not None} for c in problem.constraints
         ],
-        "noise": dict(problem.noise),
+        "noise": describe_value(problem.noise),
     }
 
 
@@ -60,31 +61,59 @@ def describe_run(
         "method": method,
         "options": describe_value(options),
         "x0": describe_value(x0),
-        "n_init": n_init,
-        "data": [[x.tolist(), dict(outcomes)] for x, outcomes in data],
+        "n_init": describe_value(n_init),
+        "data": describe_value(data),
     }
     same: dict[str, Json] = json.loads(json.dumps(described))
     return same
 
 
 def describe_value(value: Any) -> Json:
-    """Return an option or argument as JSON; a function by its name and a digest of its code."""
+    """Return an option or argument as JSON, with sorted keys; a function by its name and a digest."""
     if isinstance(value, Mapping):
-        return {str(key): describe_value(entry) for key, entry in value.items()}
+        return {key: describe_value(entry) for key, entry in sorted((str(k), v) for k, v in value.items())}
     if isinstance(value, Power | Growth):
         return {type(value).__name__: list(astuple(value))}
-    if isinstance(value, np.ndarray | np.generic):
+    if hasattr(value, "tolist"):  # arrays and numbers of NumPy and PyTorch
         return describe_value(value.tolist())
     if isinstance(value, list | tuple):
         return [describe_value(entry) for entry in value]
-    if callable(value):
-        code = getattr(value, "__code__", None)
-        text = repr((code.co_code, code.co_consts, code.co_names)) if code else repr(type(value))
-        name = getattr(value, "__qualname__", type(value).__qualname__)
-        return {"function": name, "digest": hashlib.sha256(text.encode()).hexdigest()[:16]}
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    return {"object": repr(value)}
+    kind = type(value).__qualname__
+    if callable(value):
+        return {"function": getattr(value, "__qualname__", kind), "digest": fingerprint(_parts(value))}
+    return {"object": kind if " at 0x" in repr(value) else repr(value)}
+
+
+def _parts(function: Any) -> Json:
+    """Return what a function does, as far as it can be told: its code, and the plain values it works with."""
+    if isinstance(function, partial):
+        return [_parts(function.func), describe_value([*function.args]), describe_value(function.keywords)]
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return [type(function).__qualname__, _plain(getattr(function, "__dict__", {}).values())]
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    return [_code(code), _plain([*(function.__defaults__ or ()), *cells])]
+
+
+def _code(code: CodeType) -> Json:
+    constants = [
+        _code(c) if isinstance(c, CodeType) else sorted(map(repr, c)) if isinstance(c, frozenset) else repr(c)
+        for c in code.co_consts
+    ]
+    return [code.co_code.hex(), constants, list(code.co_names)]
+
+
+def _plain(values: Iterable[Any]) -> Json:
+    """Return values as JSON; only the name of the type of what is not a number, a text or an array."""
+    plain = (int, float, str, type(None))
+    return [
+        describe_value(value)
+        if isinstance(value, plain) or hasattr(value, "tolist")
+        else type(value).__qualname__
+        for value in values
+    ]
 
 
 def rebuild_value(stored: Json) -> Any:
@@ -93,11 +122,11 @@ def rebuild_value(stored: Json) -> Any:
         for kind in (Power, Growth):
             if set(stored) == {kind.__name__}:
                 return kind(*stored[kind.__name__])
-        if "function" in stored or "object" in stored:
+        if set(stored) in ({"function", "digest"}, {"object"}):
             name = stored.get("function", stored.get("object"))
             raise StoreError(
-                f"options: {name} is a Python object, which a run file does not hold; "
-                "open the run with lcbo.Optimizer(problem, ..., options=..., store=path) as it was begun"
+                f"the option {name} is Python code, which a run file does not hold; "
+                "go on with lcbo.Optimizer(problem, ..., options=..., store=path) as it was begun"
             )
         return {key: rebuild_value(value) for key, value in stored.items()}
     if isinstance(stored, Sequence) and not isinstance(stored, str):
@@ -108,25 +137,27 @@ def rebuild_value(stored: Json) -> Any:
 def differences(stored: Json, given: Json, where: str = "") -> list[str]:
     """Return one line per place where two descriptions differ: what the run has and what came."""
     if isinstance(stored, Mapping) and isinstance(given, Mapping):
-        lines = []
-        for key in dict.fromkeys([*stored, *given]):
-            place = f"{where}.{key}" if where else str(key)
-            if key not in given:
-                lines.append(f"{place}: the run has {_short(stored[key])}; now there is none")
-            elif key not in stored:
-                lines.append(f"{place}: the run has none; now it is {_short(given[key])}")
-            else:
-                lines += differences(stored[key], given[key], place)
-        if not lines and list(stored) != list(given):
-            lines.append(f"{where}: the run has the order {list(stored)}; now it is {list(given)}")
-        return lines
-    listed = isinstance(stored, list) and isinstance(given, list) and len(stored) == len(given)
-    if listed and any(isinstance(entry, Mapping | list) for entry in stored):
-        pairs = enumerate(zip(stored, given, strict=True))
-        return [line for i, (old, new) in pairs for line in differences(old, new, f"{where}[{i}]")]
+        if set(stored) == set(given) and list(stored) != list(given):  # the variables; other keys are sorted
+            return [f"{where}: the run has the order {_short(list(stored))}; now it is {_short(list(given))}"]
+        return _entrywise(stored, given, f"{where}." if where else "")
+    if isinstance(stored, list) and isinstance(given, list) and not (_fits(stored) and _fits(given)):
+        old, new = ({f"[{i}]": entry for i, entry in enumerate(entries)} for entries in (stored, given))
+        return _entrywise(old, new, where)
     if stored == given:
         return []
     return [f"{where}: the run has {_short(stored)}; now it is {_short(given)}"]
+
+
+def _entrywise(stored: Mapping[str, Json], given: Mapping[str, Json], prefix: str) -> list[str]:
+    lines = []
+    for key in dict.fromkeys([*stored, *given]):
+        if key not in given:
+            lines.append(f"{prefix}{key}: the run has {_short(stored[key])}; now there is none")
+        elif key not in stored:
+            lines.append(f"{prefix}{key}: the run has none; now it is {_short(given[key])}")
+        else:
+            lines += differences(stored[key], given[key], f"{prefix}{key}")
+    return lines
 
 
 def fingerprint(description: Json) -> str:
@@ -134,6 +165,10 @@ def fingerprint(description: Json) -> str:
     return hashlib.sha256(json.dumps(description).encode()).hexdigest()[:16]
 
 
+def _fits(value: Json) -> bool:
+    return len(json.dumps(value)) <= SHOWN
+
+
 def _short(value: Json) -> str:
     text = json.dumps(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import warnings
 import weakref
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -16,26 +15,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import ThreadpoolController
 
-from lcbo.errors import ArgumentError, LcboError, StoreError, StoreWarning, TellError
+from lcbo.errors import ArgumentError, StoreError, TellError
 from lcbo.methods import registry
-from lcbo.methods.protocol import Belief, Event, Method, Proposal, Told
+from lcbo.methods.protocol import Belief, Method
 from lcbo.problem import Problem
-from lcbo.problems.registry import from_source
 from lcbo.run import answer
-from lcbo.run.describe import (
-    describe_run,
-    describe_value,
-    differences,
-    fingerprint,
-    rebuild_problem,
-    rebuild_value,
-)
+from lcbo.run.database import present
+from lcbo.run.describe import describe_run, rebuild_value
+from lcbo.run.entries import Contents
+from lcbo.run.ledger import Ledger
 from lcbo.run.log import Log
 from lcbo.run.result import Result
-from lcbo.run.setup import build_setup, read_data, read_outcomes, read_points
-from lcbo.run.store import Asked, Budgeted, Entry, Store
+from lcbo.run.resume import check_same, check_versions, facts_of, rebuilt_problem, replay
+from lcbo.run.setup import build_setup, count, read_data, read_outcomes, read_points, read_seed
+from lcbo.run.store import Store
 from lcbo.steps.kkt import Kkt
-from lcbo.types import Array, Candidate, Observation, Record
+from lcbo.types import Array, Candidate, Record
 
 
 class Optimizer:
@@ -75,35 +70,43 @@ class Optimizer:
         n_init: int | None = None,
         rng: int | np.random.Generator | None = 0,
         options: Mapping[str, Any] | None = None,
-        store: str | Path | Store | None = None,
+        store: str | Path | Store | Contents | None = None,
     ) -> None:
         if not isinstance(problem, Problem):
             raise ArgumentError("problem", "a Problem", type(problem).__name__)
         self.problem = problem
         self.method = method
         self.options = dict(options or {})
-        self._prior = read_data(data, problem)
-        starts = None if x0 is None else read_points("x0", x0, problem)
-        described = describe_run(problem, method, self.options, x0=starts, n_init=n_init, data=self._prior)
-        # The algebra is small: several threads make it no faster on an idle machine and many times slower
-        # on a busy one, and one thread sums in one order. The user's function keeps all its threads.
-        self._threads = ThreadpoolController()
-        self.store = _opened(store)
-        entries: list[Entry] = []
+        self._read_only = store.path if isinstance(store, Contents) else None
+        self._broken_off = False
+        self.store, past = _opened(store)
         try:
-            if self.store is not None:
-                rng = _continued_seed(self.store, described, rng)
-                entries = self.store.entries()
-            first = next((e.budget for e in entries if isinstance(e, Budgeted)), budget)
-            self._setup = build_setup(
-                problem, budget=first, x0=starts, n_init=n_init, n_data=len(self._prior), rng=rng
+            self._prior = read_data(data, problem)
+            starts = None if x0 is None else read_points("x0", x0, problem)
+            described = describe_run(
+                problem, method, self.options, x0=starts, n_init=n_init, data=self._prior
             )
-            self._begin(entries, budget)
-            if self.store is None and store is not None:
-                facts = {**described, "seed": self.seed, "source": describe_value(problem.source)}
-                digest = fingerprint(described["problem"])
+            seed = None if rng is None or isinstance(rng, np.random.Generator) else read_seed(rng)
+            if past is not None:
+                check_same(past, described, seed)
+                rng = past.meta["seed"]
+            if past is not None and self.store is not None:
+                check_versions(past)
+            self._setup = build_setup(
+                problem,
+                budget=budget if past is None else past.first_budget,
+                x0=starts,
+                n_init=n_init,
+                n_data=len(self._prior),
+                rng=rng,
+            )
+            self._begin(past)
+            if past is not None:
+                problem.resume_at(self.n_ended)
+                self._extend(budget)
+            elif store is not None:
                 self.store = Store.create(
-                    Path(str(store)), {**facts, "fingerprint": digest, "versions": answer.versions()}, budget
+                    Path(str(store)), facts_of(described, problem, self.seed), self.budget
                 )
         except BaseException:
             self.close()
@@ -117,25 +120,30 @@ class Optimizer:
 
         The problem carries its function when it is one of `lcbo.problems`; otherwise it is for ask and tell.
         """
-        return cls.load(Store.open(Path(path)), budget=budget)
-
-    @classmethod
-    def load(cls, store: Store, *, budget: int | None = None) -> Self:
-        """Return the optimizer of an open store, one opened for reading too."""
+        store = Store.open(Path(path))
         try:
-            meta = store.meta()
-            problem = _rebuilt(meta)
-            options = rebuild_value(meta["options"])
-            data = [(x, outcomes) for x, outcomes in meta["data"]]
+            return cls._stored(store, store.meta(), budget)
         except BaseException:
             store.close()
             raise
+
+    @classmethod
+    def look(cls, past: Contents) -> Self:
+        """Return the optimizer of a stored run as it was left; `ask` and `tell` are refused."""
+        return cls._stored(past, past.meta, None)
+
+    @classmethod
+    def _stored(cls, store: Store | Contents, meta: Mapping[str, Any], budget: int | None) -> Self:
+        try:
+            options = rebuild_value(meta["options"])
+        except StoreError as error:
+            raise StoreError(f"{store.path}: {error}") from None
         return cls(
-            problem,
+            rebuilt_problem(meta),
             meta["method"],
             budget=budget,
             x0=meta["x0"],
-            data=data,
+            data=meta["data"],
             n_init=meta["n_init"],
             rng=None,
             options=options,
@@ -161,19 +169,34 @@ class Optimizer:
         return self._setup.seed
 
     @property
+    def budget(self) -> int | None:
+        """Evaluations in all, or ``None``."""
+        return self._ledger.budget
+
+    @property
+    def log(self) -> Log:
+        """Ended evaluations."""
+        return self._ledger.log
+
+    @property
+    def n_asked(self) -> int:
+        """Candidates handed out so far."""
+        return self._ledger.n_asked
+
+    @property
     def pending(self) -> list[Candidate]:
         """Candidates handed out whose evaluation has not ended."""
-        return [candidate for candidate, _ in self._pending.values()]
+        return [candidate for candidate, _ in self._ledger.pending.values()]
 
     @property
     def n_ended(self) -> int:
         """Evaluations of this run that have ended, failed ones included."""
-        return self.n_asked - len(self._pending)
+        return self.n_asked - len(self._ledger.pending)
 
     @property
     def exhausted(self) -> bool:
         """Whether the whole budget has been handed out."""
-        return self.budget is not None and self.n_asked >= self.budget
+        return self._ledger.left is not None and self._ledger.left <= 0
 
     def ask(self, n: int | None = None) -> list[Candidate]:
         """Return new candidates without blocking, never more than the budget allows.
@@ -183,20 +206,21 @@ class Optimizer:
         """
         if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1):
             raise ArgumentError("n", "None or an integer of at least 1", repr(n))
-        left = None if self.budget is None else self.budget - self.n_asked
-        if left is not None and left <= 0:
+        self._be_current()
+        if self.exhausted:
             return []
-        with self._threads.limit(limits=1):
-            proposals = self._method.ask(n, left)
-        candidates = []
-        for proposal in proposals:
-            x = self.problem.space.from_unit(proposal.u)
-            x.flags.writeable = False
-            candidates.append(Candidate(proposal.key, x, proposal.role, proposal.iteration))
-        if self.store is not None and candidates:
-            handed = [(c, proposal.u) for c, proposal in zip(candidates, proposals, strict=True)]
-            self.store.record_ask(n, handed, self._method.info(), self._method.state())
-        self._hand_out(candidates)
+        with self._whole():
+            with self._threads.limit(limits=1):
+                proposals = self._method.ask(n, self._ledger.left)
+            candidates = []
+            for proposal in proposals:
+                x = self.problem.space.from_unit(proposal.u)
+                x.flags.writeable = False
+                candidates.append(Candidate(proposal.key, x, proposal.role, proposal.iteration))
+            if self.store is not None and candidates:
+                handed = [(c, proposal.u) for c, proposal in zip(candidates, proposals, strict=True)]
+                self.store.record_ask(n, handed, self._method.info(), self._method.state())
+            self._ledger.hand_out(candidates)
         return candidates
 
     def tell(
@@ -219,28 +243,20 @@ class Optimizer:
             record: where and how the evaluation ran, for the history.
         """
         if (outcomes is None) == (failed is None):
-            raise ArgumentError("tell", "either outcomes or failed='reason'", "both" if failed else "neither")
-        told = {} if outcomes is None else read_outcomes("outcomes", outcomes, self.problem)
-        if failed is None:
-            broken = [
-                f"outcome {name!r} is {value}" for name, value in told.items() if not math.isfinite(value)
-            ]
-            failed = "; ".join(broken) or None
-        if id in self._ended:
-            self._check_repeat(self._ended[id], told, failed)
+            came = "neither" if failed is None else "both"
+            raise ArgumentError("tell", "either outcomes or failed='reason'", came)
+        told, failed = self._read_report(outcomes, failed)
+        self._be_current()
+        if not self._ledger.owes(id, told, failed):
             return
-        if id not in self._pending:
-            waiting = ", ".join(map(str, sorted(self._pending))) or "none"
-            raise TellError(f"id: expected a candidate that was asked for (pending: {waiting}); got {id!r}")
-        _check_same(id, self._pending[id][1], told)
         record = record or Record()
-        if self.store is not None:
-            finite = {name: value for name, value in told.items() if math.isfinite(value)}
-            self.store.record_tell(id, finite, failed=failed, final=final, record=record)
-        event = self._accept(id, told, failed, final, record)
-        if event is not None:
-            with self._threads.limit(limits=1):
-                self._method.tell(event.key, event.y)
+        with self._whole():
+            if self.store is not None:
+                self.store.record_tell(id, _finite(told), failed=failed, final=final, record=record)
+            event = self._ledger.accept(id, told, failed, final, record)
+            if event is not None:
+                with self._threads.limit(limits=1):
+                    self._method.tell(event.key, event.y)
 
     def late(
         self,
@@ -251,13 +267,13 @@ class Optimizer:
         record: Record | None = None,
     ) -> None:
         """Put on record what came of an evaluation that had been given up; the run does not use it."""
-        if id not in self._ended:
+        told, failed = self._read_report(outcomes, failed)
+        self._be_current()
+        if id not in self._ledger.ended:
             raise TellError(f"id: expected a candidate whose evaluation has ended; got {id!r}")
         if self.store is not None:
-            came = read_outcomes("outcomes", outcomes or {}, self.problem)
-            finite = {name: value for name, value in came.items() if math.isfinite(value)}
             self.store.record_tell(
-                id, finite, failed=failed, final=True, record=record or Record(), late=True
+                id, _finite(told), failed=failed, final=True, record=record or Record(), late=True
             )
 
     def recommend(self) -> Array | None:
@@ -298,144 +314,79 @@ class Optimizer:
         result.method, result.options, result.rng = self.method, self.options, self.seed
         return result
 
-    def _begin(self, entries: list[Entry], budget: int | None) -> None:
-        """Build the method and bring it to where the entries of the store end."""
-        self.budget = self._setup.budget
+    def _begin(self, past: Contents | None) -> None:
+        """Build the method and bring it to where a stored run stands."""
         self._method: Method = registry.make(self.method, self._setup, self.options)
-        self.log = Log(self.problem)
-        self.n_asked = 0
-        self._pending: dict[int, tuple[Candidate, dict[str, float]]] = {}
-        self._ended: dict[int, Observation] = {}
+        # The algebra is small: several threads make it no faster on an idle machine and many times slower
+        # on a busy one, and one thread sums in one order. The user's function keeps all its threads.
+        self._threads = ThreadpoolController()
+        self._ledger = Ledger(self.problem, self._setup.budget)
         for x, outcomes in self._prior:
             key = self._method.include(self.problem.space.to_unit(x), self.problem.to_rows(outcomes))
-            self._end(Observation(key, x, "data", 0, outcomes))
-        if not entries:
+            self._ledger.include(key, x, outcomes)
+        if past is not None:
+            with self._threads.limit(limits=1):
+                replay(past, self._ledger, self._method)
+
+    def _extend(self, budget: int | None) -> None:
+        """Let the budget of a stored run grow; ``None`` leaves it as it is."""
+        if budget is None:
             return
+        budget = count("budget", budget)
+        if budget == self.budget:
+            return
+        if self.budget is None or budget < self.budget:
+            stated = "an open budget" if self.budget is None else f"at least {self.budget}"
+            raise ArgumentError("budget", f"{stated}, as the run has", budget)
         assert self.store is not None
-        with self._threads.limit(limits=1):
-            self._replay(entries, self.store.state())
-        self.problem.resume_at(self.n_ended)
-        if budget is not None and budget != self.budget:
-            if self.budget is None or budget < self.budget:
-                stated = "an open budget" if self.budget is None else f"at least {self.budget}"
-                raise ArgumentError("budget", f"{stated}, as the run has", budget)
-            self.store.record_budget(budget)
-            self.budget = budget
-            self._method.extend(budget)
+        self.store.record_budget(budget)
+        self._ledger.budget = budget
+        self._method.extend(budget)
 
-    def _replay(self, entries: list[Entry], state: tuple[int, Mapping[str, Any]] | None) -> None:
-        """Bring the new method to the end of the entries: by its state, else by asking it all again."""
-        restored_at = -1 if state is None else state[0]
-        past: list[Event] = []
-        for entry in entries:
-            by_state = entry.seq <= restored_at
-            if isinstance(entry, Budgeted):
-                self.budget = entry.budget
-                self._method.extend(entry.budget)
-            elif isinstance(entry, Asked):
-                past += self._asked_again(entry, recompute=not by_state)
-            elif not entry.late:
-                event = self._accept(entry.id, entry.outcomes, entry.failed, entry.final, entry.record)
-                if event is not None and by_state:
-                    past.append(event)
-                elif event is not None:
-                    self._method.tell(event.key, event.y)
-            if state is not None and entry.seq == restored_at:
-                self._method.restore(state[1], past)
+    def _be_current(self) -> None:
+        """Make ready for a change; after one that broke off, what the file holds is what happened."""
+        if self._read_only is not None:
+            raise StoreError(f"{self._read_only}: opened for reading; Optimizer.open(path) goes on with it")
+        if self._broken_off and self.store is not None:
+            self._begin(self.store.contents())
+            self._broken_off = False
 
-    def _asked_again(self, entry: Asked, recompute: bool) -> list[Proposal]:
-        """Hand out what a stored ask handed out; a method without state must propose the same again."""
-        stored = [Proposal(c.id, u, c.role, c.iteration) for c, u in entry.candidates]
-        if recompute:
-            left = None if self.budget is None else self.budget - self.n_asked
-            again = self._method.ask(entry.n, left)
-            same = len(again) == len(stored) and all(
-                a.key == b.key and np.array_equal(a.u, b.u) for a, b in zip(again, stored, strict=False)
-            )
-            if not same:
-                raise StoreError(
-                    f"{self.method} resumes by repeating its calls, and did not repeat them: ask {entry.seq} "
-                    "gives other points than the run has; other versions of lcbo or SciPy can be the cause"
-                )
-        self._hand_out([candidate for candidate, _ in entry.candidates])
-        return stored
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Note when a change breaks off halfway: a full disk, Ctrl-C."""
+        self._broken_off = True
+        yield
+        self._broken_off = False
 
-    def _hand_out(self, candidates: list[Candidate]) -> None:
-        for candidate in candidates:
-            self._pending[candidate.id] = (candidate, {})
-        self.n_asked += len(candidates)
-
-    def _accept(
-        self, id: int, told: Mapping[str, float], failed: str | None, final: bool, record: Record
-    ) -> Told | None:
-        """Enter what was told of a pending candidate; return what the method gets once it has ended."""
-        candidate, known = self._pending[id]
-        known |= told
-        missing = [name for name in self.problem.outcomes if name not in known]
-        if failed is None and missing and not final:
-            return None
-        if failed is None and not known:
-            failed = "no outcome came"
-        del self._pending[id]
-        came = {} if failed else dict(known)
-        self._end(Observation(id, candidate.x, candidate.role, candidate.iteration, came, failed, record))
-        return Told(id, None if failed else self.problem.to_rows(came))
-
-    def _end(self, observation: Observation) -> None:
-        self._ended[observation.id] = observation
-        self.log.add(observation)
-
-    def _check_repeat(self, ended: Observation, told: Mapping[str, float], failed: str | None) -> None:
-        """Raise unless what is told of an ended evaluation agrees with what was told before."""
-        if (ended.failed is None) != (failed is None):
-            before = f"failed ({ended.failed})" if ended.failed else "succeeded"
-            raise TellError(f"candidate {ended.id}: it {before} already; got the opposite")
+    def _read_report(
+        self, outcomes: Mapping[str, float] | None, failed: str | None
+    ) -> tuple[dict[str, float], str | None]:
+        """Return outcomes as numbers, and why the evaluation failed, if it did."""
+        if failed is not None and not isinstance(failed, str):
+            raise ArgumentError("failed", "the reason as a text", repr(failed))
+        told = {} if outcomes is None else read_outcomes("outcomes", outcomes, self.problem)
+        broken = [f"outcome {name!r} is {value}" for name, value in told.items() if not math.isfinite(value)]
         if failed is None:
-            _check_same(ended.id, ended.outcomes, told)
-            late = [name for name in told if name not in ended.outcomes]
-            if late:
-                raise TellError(f"candidate {ended.id}: it was told final=True; got {late} after that")
+            return told, "; ".join(broken) or None
+        return told, failed or "no reason given"
 
 
-def _check_same(id: int, known: Mapping[str, float], told: Mapping[str, float]) -> None:
-    """Raise where a told value differs from a known one."""
-    for name, value in told.items():
-        if name in known and known[name] != value:
-            raise TellError(
-                f"candidate {id}, outcome {name!r}: expected {known[name]!r} as told before; got {value!r}"
-            )
+def _finite(told: Mapping[str, float]) -> dict[str, float]:
+    return {name: value for name, value in told.items() if math.isfinite(value)}
 
 
-def _opened(store: str | Path | Store | None) -> Store | None:
-    """Return the store of a run that exists, ``None`` for a new one."""
-    if store is None or isinstance(store, Store):
-        return store
-    if not isinstance(store, str | Path):
+def _opened(store: str | Path | Store | Contents | None) -> tuple[Store | None, Contents | None]:
+    """Return the store of a run that exists and what is in it; nothing for a run yet to be made."""
+    if isinstance(store, Contents):
+        return None, store
+    if store is not None and not isinstance(store, str | Path | Store):
         raise ArgumentError("store", "a path", type(store).__name__)
-    return Store.open(Path(store)) if Path(store).exists() else None
-
-
-def _rebuilt(meta: Mapping[str, Any]) -> Problem:
-    """Return a stored run's problem, with its function where there is a recipe that works here."""
-    if meta["source"] is not None:
-        with suppress(LcboError, ImportError):
-            return from_source(meta["source"])
-    return rebuild_problem(meta["problem"])
-
-
-def _continued_seed(store: Store, described: Mapping[str, Any], rng: Any) -> int:
-    """Return the seed of a stored run, or raise with what differs from how it was begun."""
-    meta = store.meta()
-    given = {
-        **described,
-        "seed": meta["seed"] if rng is None or isinstance(rng, np.random.Generator) else rng,
-    }
-    changed = differences({key: meta[key] for key in given}, given)
-    if changed:
-        listed = "\n  ".join(changed)
-        raise StoreError(f"{store.path}: this run was begun with other arguments:\n  {listed}")
-    versions = answer.versions()
-    if versions != meta["versions"]:
-        lines = "; ".join(differences(meta["versions"], versions))
-        warnings.warn(f"{store.path}: begun with other versions: {lines}", StoreWarning, stacklevel=4)
-    return int(meta["seed"])
+    if isinstance(store, str | Path):
+        store = Store.open(Path(store)) if present(Path(store)) else None
+    if store is None:
+        return None, None
+    try:
+        return store, store.contents()
+    except BaseException:
+        store.close()
+        raise

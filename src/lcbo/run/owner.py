@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 import os
+import secrets
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+_ENDED = "ended"
 
 
 @dataclass(frozen=True)
 class Owner:
-    """A process on a machine; ``birth`` tells it from a later process with the same number.
+    """A process on a machine that has opened a run for writing.
 
     Attributes:
         host: name of the machine.
         boot: id of the machine's current boot, empty where it cannot be read.
         pid: process number.
-        birth: start of the process in clock ticks after boot, empty where it cannot be read.
+        birth: start of the process in clock ticks after boot, which tells it from a later process with the
+            same number; empty where it cannot be read.
+        token: random, tells two openings by one process apart.
     """
 
     host: str
     boot: str
     pid: int
     birth: str
+    token: str
 
     @classmethod
     def this_process(cls) -> Owner:
-        """Return the identity of the running process."""
-        return cls(socket.gethostname(), _boot(), os.getpid(), _birth(os.getpid()))
+        """Return the running process, about to open a run."""
+        return cls(socket.gethostname(), _boot(), os.getpid(), _birth(os.getpid()), secrets.token_hex(8))
+
+    def same_process(self, other: Owner) -> bool:
+        """Return whether both are openings by one process."""
+        return replace(self, token="") == replace(other, token="")
 
     def alive(self) -> bool | None:
         """Return whether the process still runs; ``None`` when it cannot be known from this machine."""
@@ -40,8 +50,8 @@ class Owner:
         except ProcessLookupError:
             return False
         except PermissionError:
-            pass
-        return self.birth == _birth(self.pid)
+            pass  # it lives, as another user
+        return not self.birth or _birth(self.pid) in (self.birth, "")
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}"
@@ -54,11 +64,13 @@ def _boot() -> str:
 def _birth(pid: int) -> str:
     """Return field 22 of ``/proc/PID/stat``; the name in field 2 may hold spaces and brackets."""
     after_name = _text(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    return after_name[19] if len(after_name) > 19 and after_name[0] != "Z" else ""
+    if len(after_name) < 20:
+        return ""
+    return _ENDED if after_name[0] in "ZX" else after_name[19]
 
 
 def _text(path: str) -> str:
     try:
-        return Path(path).read_text().strip()
+        return Path(path).read_text(errors="replace").strip()
     except OSError:
         return ""

@@ -29,7 +29,7 @@ from lcbo.run.report_page import (
     table,
     tiles,
 )
-from lcbo.run.store import Budgeted
+from lcbo.run.entries import Budgeted
 
 if TYPE_CHECKING:
     from lcbo.methods.protocol import Belief

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from lcbo.errors import ArgumentError
+from lcbo.run.entries import Asked, Entry, Reported
+from lcbo.run.ledger import Ledger
 from lcbo.run.optimizer import Optimizer
 from lcbo.run.owner import Owner
-from lcbo.run.store import Asked, Entry, Reported, Store
+from lcbo.run.resume import rebuilt_problem
+from lcbo.run.setup import read_data
+from lcbo.run.store import read
+from lcbo.types import Record
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,12 +66,7 @@ class Run:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._store = Store.read(self.path)
-        self.meta: dict[str, Any] = self._store.meta()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._store.close()
+        self._contents = read(self.path)
 
     def __enter__(self) -> Self:
         return self
@@ -73,21 +74,41 @@ class Run:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        """Leave; the file has been read and is not open."""
 
     def __repr__(self) -> str:
         at = self.status
         return f"<Run {self.path}: {at.method}, {at.ended} of {at.budget or 'open'} evaluations>"
 
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """Facts of the run: problem, method, options, seed, versions and so on."""
+        return self._contents.meta
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """Everything that happened, in order."""
+        return self._contents.entries
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The problem, with its function when that is one of `lcbo.problems`."""
+        return rebuilt_problem(self.meta)
+
     @cached_property
     def optimizer(self) -> Optimizer:
         """The optimizer as the run left it; `ask` and `tell` are refused."""
-        return Optimizer.load(self._store)
+        return Optimizer.look(self._contents)
 
-    @property
-    def problem(self) -> Problem:
-        """The problem, with its function when that is one of `lcbo.problems`."""
-        return self.optimizer.problem
+    @cached_property
+    def _ledger(self) -> Ledger:
+        """What was asked and told, without the method."""
+        ledger = Ledger(self.problem, None)
+        for key, (x, outcomes) in enumerate(read_data(self.meta["data"], self.problem)):
+            ledger.include(key, x, outcomes)
+        for entry in self.entries:
+            ledger.enter(entry)
+        return ledger
 
     def result(self) -> Result:
         """Return the answer so far."""
@@ -102,9 +123,14 @@ class Run:
         """Every ended evaluation as a row, with when, where and how long it ran."""
         import pandas as pd
 
-        frame = self.optimizer.log.history().to_frame()
-        records = pd.DataFrame([asdict(o.record) for o in self.optimizer.log.observations], index=frame.index)
-        return frame.join(records)
+        log = self._ledger.log
+        frame = log.history().to_frame()
+        records = pd.DataFrame(
+            [asdict(o.record) for o in log.observations],
+            index=frame.index,
+            columns=[field.name for field in fields(Record)],
+        )
+        return frame.join(records.astype({"started": float, "seconds": float}))
 
     @property
     def trace(self) -> pd.DataFrame:
@@ -118,25 +144,19 @@ class Run:
                 rows.append({"asked": asked, "time": entry.time, **entry.info})
         return pd.DataFrame(rows)
 
-    @cached_property
-    def entries(self) -> list[Entry]:
-        """Everything that happened, in order."""
-        return self._store.entries()
-
     @property
     def status(self) -> Status:
-        """Where the run stands; cheap, no model is built."""
+        """Where the run stands; no model is built for it."""
+        ledger, writer = self._ledger, self._contents.writer
         asks = [entry for entry in self.entries if isinstance(entry, Asked)]
-        log = self.optimizer.log
-        writer = self._store.writer()
         times = [entry.time for entry in self.entries if isinstance(entry, Asked | Reported)]
         return Status(
             method=self.meta["method"],
-            budget=self.optimizer.budget,
-            asked=self.optimizer.n_asked,
-            ended=self.optimizer.n_ended,
-            failed=log.n_failed,
-            pending=len(self.optimizer.pending),
+            budget=ledger.budget,
+            asked=ledger.n_asked,
+            ended=ledger.n_asked - len(ledger.pending),
+            failed=ledger.log.n_failed,
+            pending=len(ledger.pending),
             iteration=int(asks[-1].info.get("iteration", 0)) if asks else 0,
             created=self.meta["created"],
             updated=max(times, default=self.meta["created"]),

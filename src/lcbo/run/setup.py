@@ -29,7 +29,7 @@ def build_setup(
     ``n_data`` evaluations the user brings along make the default initial design that much smaller.
     """
     if budget is not None:
-        budget = _count("budget", budget)
+        budget = count("budget", budget)
     starts = np.zeros((0, problem.space.dim))
     if x0 is not None:
         starts = problem.space.to_unit(read_points("x0", x0, problem))
@@ -41,7 +41,7 @@ def build_setup(
         budget=budget,
         n_init=_initial_size(n_init, budget, problem.space.dim, len(starts), n_data),
         starts=starts,
-        seed=_read_seed(rng),
+        seed=read_seed(rng),
     )
 
 
@@ -111,7 +111,7 @@ def _initial_size(n_init: int | None, budget: int | None, dim: int, n_starts: in
         quarter = dim if budget is None else max(2, budget // 4)
         size = max(2, min(dim, quarter) - n_data, n_starts)
         return size if budget is None else min(size, budget)
-    n_init = _count("n_init", n_init)
+    n_init = count("n_init", n_init)
     if budget is not None and n_init > budget:
         raise ArgumentError("n_init", f"at most budget={budget}", n_init)
     if n_init < n_starts:
@@ -119,13 +119,14 @@ def _initial_size(n_init: int | None, budget: int | None, dim: int, n_starts: in
     return n_init
 
 
-def _count(argument: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ArgumentError(argument, "an integer of at least 1", repr(value))
+def count(argument: str, value: Any, least: int = 1) -> int:
+    """Return an integer of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ArgumentError(argument, f"an integer of at least {least}", repr(value))
     return int(value)
 
 
-def _read_seed(rng: int | np.random.Generator | None) -> int:
+def read_seed(rng: int | np.random.Generator | None) -> int:
     """Return the root seed; a generator or ``None`` draws one."""
     if rng is None:
         rng = np.random.default_rng()

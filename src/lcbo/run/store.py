@@ -1,16 +1,17 @@
 """One run in one SQLite file: what was asked, what came, and the state to go on from.
 
 Tables
-    meta        facts of the run by key, as JSON: schema, problem, arguments, versions, times
+    meta        facts of the run by key, as JSON: problem, arguments, versions, when it was begun
     owner       the process that writes, if any
-    asks        every ask: how many were wanted, the method's numbers after it
+    asks        every ask: how many were wanted and handed out, the method's numbers after it
     candidates  every point handed out; ``x`` as JSON in user units, ``u`` as float64 bytes in the unit cube
     tells       every outcome or failure, partial and late ones too, with how the evaluation went
     budgets     the budget from the beginning and whenever it grew
     state       the method's state after the latest ask
 
-``seq`` numbers all asks, tells and budgets in the order they happened; replaying them is the run. Every
-write is one transaction, on the disk (``synchronous=FULL``) before the call returns.
+``seq`` numbers all asks, tells and budgets in the order they happened; replaying them is the run. Every row
+ends with a checksum. Every write is one transaction, on the disk (``synchronous=FULL``) before the call
+returns. A run that was closed is one plain file; while it is written, a log lies beside it.
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import astuple, dataclass
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -31,107 +31,86 @@ from lcbo.errors import RunInUseError, StoreError
 from lcbo.run.database import (
     APPLICATION,
     SCHEMA,
-    acquire,
     appear,
     check,
     connect,
     copy,
     explained,
     journal,
+    no_access,
     require,
+    sealed,
     unfinished,
 )
+from lcbo.run.entries import Asked, Budgeted, Contents, Entry, Reported
 from lcbo.run.owner import Owner
 from lcbo.types import Array, Candidate, Record
 
 _TABLES = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE owner (
     id INTEGER PRIMARY KEY CHECK (id = 1), host TEXT NOT NULL, boot TEXT NOT NULL, pid INTEGER NOT NULL,
-    birth TEXT NOT NULL, since REAL NOT NULL
+    birth TEXT NOT NULL, token TEXT NOT NULL, seal INTEGER NOT NULL
 );
-CREATE TABLE asks (seq INTEGER PRIMARY KEY, n INTEGER, time REAL NOT NULL, info TEXT NOT NULL);
+CREATE TABLE asks (
+    seq INTEGER PRIMARY KEY, n INTEGER, handed INTEGER NOT NULL, time REAL NOT NULL, info TEXT NOT NULL,
+    seal INTEGER NOT NULL
+);
 CREATE TABLE candidates (
     id INTEGER PRIMARY KEY, seq INTEGER NOT NULL REFERENCES asks, role TEXT NOT NULL,
-    iteration INTEGER NOT NULL, x TEXT NOT NULL, u BLOB NOT NULL
+    iteration INTEGER NOT NULL, x TEXT NOT NULL, u BLOB NOT NULL, seal INTEGER NOT NULL
 );
 CREATE TABLE tells (
     seq INTEGER PRIMARY KEY, id INTEGER NOT NULL REFERENCES candidates, time REAL NOT NULL,
     outcomes TEXT NOT NULL, failed TEXT, final INTEGER NOT NULL, late INTEGER NOT NULL,
-    worker TEXT NOT NULL, started REAL, seconds REAL, traceback TEXT NOT NULL, attempts INTEGER NOT NULL
+    worker TEXT NOT NULL, started REAL, seconds REAL, traceback TEXT NOT NULL, attempts INTEGER NOT NULL,
+    seal INTEGER NOT NULL
 );
-CREATE TABLE budgets (seq INTEGER PRIMARY KEY, budget INTEGER);
-CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, state TEXT NOT NULL);
+CREATE TABLE budgets (seq INTEGER PRIMARY KEY, budget INTEGER, seal INTEGER NOT NULL);
+CREATE TABLE state (
+    id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, state TEXT NOT NULL, seal INTEGER NOT NULL
+);
+"""
+_NEXT = """
+SELECT 1 + max(seq) FROM (
+    SELECT max(seq) AS seq FROM asks
+    UNION ALL SELECT max(seq) FROM tells
+    UNION ALL SELECT max(seq) FROM budgets
+)
 """
 
 
-@dataclass(frozen=True)
-class Asked:
-    """One ask: the number wanted, the candidates handed out with their cube points, the method's numbers."""
-
-    seq: int
-    n: int | None
-    time: float
-    info: Mapping[str, float]
-    candidates: Sequence[tuple[Candidate, Array]]
-
-
-@dataclass(frozen=True)
-class Reported:
-    """One tell as it was made; ``late`` ones came after the evaluation had been given up."""
-
-    seq: int
-    id: int
-    time: float
-    outcomes: Mapping[str, float]
-    failed: str | None
-    final: bool
-    late: bool
-    record: Record
-
-
-@dataclass(frozen=True)
-class Budgeted:
-    """The budget from here on."""
-
-    seq: int
-    budget: int | None
-
-
-Entry = Asked | Reported | Budgeted
-
-
 class Store:
-    """An open run file.
+    """A run file opened for writing by this process, which is its owner until `close`.
 
     Args:
         path: the file.
         connection: open and checked.
-        owner: the identity under which this process writes, ``None`` when it only reads.
+        owner: the identity under which this process writes.
     """
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, owner: Owner | None) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, owner: Owner) -> None:
         self.path = path
         self.owner = owner
-        self._db = connection
-        self._next = 1 + max(self._latest(table) for table in ("asks", "tells", "budgets"))
+        self._db: sqlite3.Connection | None = connection
+        _opened.add(self)
 
     @classmethod
     def create(cls, path: Path, meta: Mapping[str, Any], budget: int | None) -> Self:
         """Make a new run file; it appears complete or not at all."""
+        facts = {"created": time.time(), **meta}
         with explained(path, "created"):
             fresh = unfinished(path)
             try:
-                with sqlite3.connect(fresh, isolation_level=None) as db:
-                    db.executescript(f"PRAGMA synchronous=FULL; BEGIN; {_TABLES}")
-                    facts = {"schema": SCHEMA, "created": time.time(), **meta}
-                    db.executemany(
-                        "INSERT INTO meta VALUES (?, ?)", [(k, json.dumps(v)) for k, v in facts.items()]
+                with closing(sqlite3.connect(fresh, isolation_level=None)) as db:
+                    db.execute("PRAGMA journal_mode=OFF")  # nobody sees the file before it is complete
+                    db.executescript(
+                        f"BEGIN; PRAGMA application_id={APPLICATION}; PRAGMA user_version={SCHEMA}; {_TABLES}"
                     )
-                    db.execute("INSERT INTO budgets VALUES (0, ?)", [budget])
+                    for key, value in facts.items():
+                        _put(db, "meta", [key, json.dumps(value)])
+                    _put(db, "budgets", [0, budget])
                     db.execute("COMMIT")
-                    db.execute(f"PRAGMA application_id={APPLICATION}")
-                db.close()
                 appear(fresh, path)
             finally:
                 fresh.unlink(missing_ok=True)
@@ -141,6 +120,7 @@ class Store:
     def open(cls, path: Path) -> Self:
         """Open a run file for writing and become its owner."""
         require(path)
+        _refuse_inherited(path)
         owner = Owner.this_process()
         with explained(path, "opened"):
             db = connect(path, "rw")
@@ -148,80 +128,35 @@ class Store:
                 check(db, path)
                 journal(db, path)
                 db.execute("PRAGMA synchronous=FULL")
-                acquire(db, path, owner)
+                _acquire(db, path, owner)
             except BaseException:
                 db.close()
                 raise
-            return cls(path, db, owner)
-
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        """Open a run file for reading, also while its owner writes."""
-        require(path)
-        with explained(path, "read"):
-            try:
-                db = connect(path, "ro")
-                check(db, path)
-            except sqlite3.OperationalError:
-                db = copy(path)  # a log left by a killed process in a directory we may not write to
-                check(db, path)
-            return cls(path, db, None)
+        return cls(path, db, owner)
 
     def close(self) -> None:
         """Give the run back; a full disk must not hide what made the caller close."""
-        if self.owner is not None and self.owner.pid == os.getpid():  # not in a forked child
-            with suppress(sqlite3.Error):
-                self._db.execute(
-                    "DELETE FROM owner WHERE pid = ? AND birth = ?", [self.owner.pid, self.owner.birth]
-                )
+        if self._db is None or self.owner.pid != os.getpid():
+            return  # a fork must not change anything for its parent, so it does not even disconnect
+        db, self._db = self._db, None
+        _opened.discard(self)
         with suppress(sqlite3.Error):
-            self._db.close()
+            db.execute("DELETE FROM owner WHERE token = ?", [self.owner.token])
+        with suppress(sqlite3.Error):
+            db.execute("PRAGMA busy_timeout=0")  # a reader keeps the log where it is
+            db.execute("PRAGMA journal_mode=DELETE")
+        with suppress(sqlite3.Error):
+            db.close()
 
     def meta(self) -> dict[str, Any]:
         """Return the facts of the run."""
-        with explained(self.path, "read"):
-            return {key: json.loads(value) for key, value in self._db.execute("SELECT key, value FROM meta")}
+        with self._using("the facts of the run cannot be read") as db, explained(self.path, "read"):
+            return _meta(db, self.path)
 
-    def writer(self) -> Owner | None:
-        """Return the process that writes, or did when it died."""
-        with explained(self.path, "read"):
-            row = self._db.execute("SELECT host, boot, pid, birth FROM owner").fetchone()
-        return None if row is None else Owner(*row)
-
-    def entries(self) -> list[Entry]:
-        """Return everything that happened, in order."""
-        with explained(self.path, "read"), self._snapshot():
-            handed: dict[int, list[tuple[Candidate, Array]]] = {}
-            rows = self._db.execute("SELECT id, seq, role, iteration, x, u FROM candidates ORDER BY id")
-            for id, seq, role, iteration, x, u in rows:
-                point = np.array(json.loads(x))
-                point.flags.writeable = False
-                pair = Candidate(id, point, role, iteration), np.frombuffer(u)
-                handed.setdefault(seq, []).append(pair)
-            entries: list[Entry] = [
-                Asked(seq, n, when, json.loads(info), handed.pop(seq, []))
-                for seq, n, when, info in self._db.execute("SELECT seq, n, time, info FROM asks")
-            ]
-            entries += [
-                Reported(
-                    seq, id, when, json.loads(outcomes), failed, bool(final), bool(late), Record(*record)
-                )
-                for seq, id, when, outcomes, failed, final, late, *record in self._db.execute(
-                    "SELECT seq, id, time, outcomes, failed, final, late,"
-                    " worker, started, seconds, traceback, attempts FROM tells"
-                )
-            ]
-            entries += [Budgeted(*row) for row in self._db.execute("SELECT seq, budget FROM budgets")]
-        entries.sort(key=lambda entry: entry.seq)
-        if handed or [entry.seq for entry in entries] != list(range(len(entries))):
-            raise StoreError(f"{self.path}: the run file is damaged: its events are not complete")
-        return entries
-
-    def state(self) -> tuple[int, dict[str, Any]] | None:
-        """Return the method's latest state and the ``seq`` it was taken after."""
-        with explained(self.path, "read"):
-            row = self._db.execute("SELECT seq, state FROM state").fetchone()
-        return None if row is None else (row[0], json.loads(row[1]))
+    def contents(self) -> Contents:
+        """Return everything in the file."""
+        with self._using("the run cannot be read") as db, explained(self.path, "read"):
+            return _contents(db, self.path)
 
     def record_ask(
         self,
@@ -231,19 +166,19 @@ class Store:
         state: Mapping[str, Any] | None,
     ) -> None:
         """Commit one ask, together with the method's state after it."""
-        with self._transaction(f"{len(candidates)} candidates could not be recorded") as seq:
-            self._db.execute(
-                "INSERT INTO asks VALUES (?, ?, ?, ?)", [seq, n, time.time(), json.dumps(dict(info))]
-            )
-            self._db.executemany(
-                "INSERT INTO candidates VALUES (?, ?, ?, ?, ?, ?)",
-                [
-                    (c.id, seq, c.role, c.iteration, json.dumps(c.x.tolist()), u.tobytes())
-                    for c, u in candidates
-                ],
-            )
-            if state is not None:
-                self._db.execute("REPLACE INTO state VALUES (1, ?, ?)", [seq, json.dumps(state)])
+        numbers = json.dumps({name: float(value) for name, value in info.items()})
+        points = [
+            [c.id, c.role, c.iteration, json.dumps(c.x.tolist()), u.astype("<f8").tobytes()]
+            for c, u in candidates
+        ]
+        kept = None if state is None else json.dumps(state)
+        wanted = None if n is None else int(n)
+        with self._writing(f"{len(points)} candidates could not be recorded") as (db, seq):
+            _put(db, "asks", [seq, wanted, len(points), time.time(), numbers])
+            for id, *point in points:
+                _put(db, "candidates", [id, seq, *point])
+            if kept is not None:
+                _put(db, "state", [1, seq, kept])
 
     def record_tell(
         self,
@@ -256,81 +191,182 @@ class Store:
         late: bool = False,
     ) -> None:
         """Commit one tell."""
-        told = json.dumps(dict(outcomes))
-        with self._transaction(f"candidate {id} could not be recorded ({failed or told})") as seq:
-            self._db.execute(
-                "INSERT INTO tells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [seq, id, time.time(), told, failed, final, late, *astuple(record)],
-            )
+        told = json.dumps({name: float(value) for name, value in outcomes.items()})
+        reason = None if failed is None else _storable(failed)
+        how = [
+            _storable(record.worker),
+            None if record.started is None else float(record.started),
+            None if record.seconds is None else float(record.seconds),
+            _storable(record.traceback),
+            int(record.attempts),
+        ]
+        with self._writing(f"candidate {id} could not be recorded: {reason or told}") as (db, seq):
+            _put(db, "tells", [seq, int(id), time.time(), told, reason, int(final), int(late), *how])
 
     def record_budget(self, budget: int | None) -> None:
         """Commit a new budget."""
-        with self._transaction(f"the budget of {budget} could not be recorded") as seq:
-            self._db.execute("INSERT INTO budgets VALUES (?, ?)", [seq, budget])
+        with self._writing(f"the budget of {budget} could not be recorded") as (db, seq):
+            _put(db, "budgets", [seq, budget])
 
     def set_meta(self, **facts: Any) -> None:
         """Commit facts of the run."""
-        with self._write("facts of the run could not be recorded"):
-            self._db.executemany(
-                "REPLACE INTO meta VALUES (?, ?)", [(k, json.dumps(v)) for k, v in facts.items()]
-            )
+        texts = {key: json.dumps(value) for key, value in facts.items()}
+        with self._writing("facts of the run could not be recorded") as (db, _):
+            for row in texts.items():
+                _put(db, "meta", row)
 
     @contextmanager
-    def _transaction(self, loss: str) -> Iterator[int]:
-        with self._write(loss):
-            yield self._next
-        self._next += 1
+    def _using(self, loss: str) -> Iterator[sqlite3.Connection]:
+        """Give the connection to this process, as long as the run is open."""
+        if self._db is None:
+            raise StoreError(f"{self.path}: {loss}: the run was closed")
+        if self.owner.pid != os.getpid():
+            raise StoreError(f"{self.path}: {loss}: it was opened by {self.owner}, before a fork")
+        yield self._db
 
     @contextmanager
-    def _write(self, loss: str) -> Iterator[None]:
-        """Make one durable transaction as the owner of the run."""
-        if self.owner is None:
-            raise StoreError(f"{self.path}: {loss}: the run file was opened for reading only")
-        with explained(self.path, "written", f"{loss}; everything recorded before is intact"):
-            self._db.execute("BEGIN IMMEDIATE")
+    def _writing(self, loss: str) -> Iterator[tuple[sqlite3.Connection, int]]:
+        """Make one durable transaction as the owner of the run; gives the number of what happens in it."""
+        intact = f"{loss}; everything recorded before is intact"
+        with self._using(loss) as db, explained(self.path, "written", intact):
+            db.execute("BEGIN IMMEDIATE")
             try:
-                row = self._db.execute("SELECT host, boot, pid, birth FROM owner").fetchone()
-                if row is None or Owner(*row) != self.owner:
-                    now = "nobody" if row is None else Owner(*row)
-                    raise RunInUseError(f"{self.path}: {loss}: the run was taken over; it belongs to {now}")
-                yield
-                self._db.execute("COMMIT")
+                owner = _owner(db, self.path)
+                if owner != self.owner:
+                    raise RunInUseError(
+                        f"{self.path}: {loss}: the run was taken over, it belongs to {owner or 'nobody'} now"
+                    )
+                yield db, db.execute(_NEXT).fetchone()[0]
+                db.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):
-                    self._db.execute("ROLLBACK")
+                    db.execute("ROLLBACK")
                 raise
 
-    @contextmanager
-    def _snapshot(self) -> Iterator[None]:
-        """Make several reads see one moment of the run."""
-        self._db.execute("BEGIN")
-        try:
-            yield
-        finally:
-            self._db.execute("ROLLBACK")
 
-    def _latest(self, table: str) -> int:
-        with explained(self.path, "read"):
-            value = self._db.execute(f"SELECT max(seq) FROM {table}").fetchone()[0]
-        return -1 if value is None else int(value)
+_opened: set[Store] = set()
+
+
+def read(path: Path) -> Contents:
+    """Read a run file as it is now, also while its owner writes."""
+    require(path)
+    with explained(path, "read"):
+        try:
+            with closing(connect(path, "ro")) as db:
+                check(db, path)
+                return _contents(db, path)
+        except sqlite3.OperationalError as error:
+            if not no_access(error):
+                raise
+        # A log left by a killed process, in a directory where we may not write.
+        with closing(copy(path)) as db:
+            check(db, path)
+            return _contents(db, path)
 
 
 def unlock(path: Path) -> None:
     """Take a run from an owner that cannot be asked, on another machine say; its user must be sure."""
     require(path)
-    with explained(path, "unlocked"):
-        db = connect(path, "rw")
+    with explained(path, "unlocked"), closing(connect(path, "rw")) as db:
         check(db, path)
         db.execute("DELETE FROM owner")
-        db.close()
 
 
 def tells_in(path: Path) -> int:
     """Return how many tells a run file holds, 0 where it cannot be read: cheap enough to be asked often."""
-    with suppress(sqlite3.Error):
-        db = connect(path, "ro")
-        try:
-            return int(db.execute("SELECT count(*) FROM tells").fetchone()[0])
-        finally:
-            db.close()
+    with suppress(sqlite3.Error), closing(connect(path, "ro")) as db:
+        return int(db.execute("SELECT count(*) FROM tells").fetchone()[0])
     return 0
+
+
+def _acquire(db: sqlite3.Connection, path: Path, owner: Owner) -> None:
+    """Become the owner, unless another one lives."""
+    db.execute("BEGIN IMMEDIATE")
+    other = _owner(db, path)
+    alive = False if other is None else other.alive()
+    if other is not None and alive is not False:
+        if other.same_process(owner):
+            hint = "it is this one: close the optimizer that has it, optimizer.close()"
+        elif alive:
+            hint = "wait for it or stop it; reading is possible at any time"
+        else:
+            hint = f"from here nobody can see whether it lives; if it does not: lcbo unlock {path}"
+        raise RunInUseError(f"{path}: {other} is writing to this run; {hint}")
+    _put(db, "owner", [1, owner.host, owner.boot, owner.pid, owner.birth, owner.token])
+    db.execute("COMMIT")
+
+
+def _refuse_inherited(path: Path) -> None:
+    """Raise in a fork of a process that has the run open: SQLite's locks do not survive a fork."""
+    if any(store.owner.pid != os.getpid() and store.path.samefile(path) for store in _opened):
+        raise StoreError(f"{path}: it was open when this process was forked; open it in a fresh process")
+
+
+def _contents(db: sqlite3.Connection, path: Path) -> Contents:
+    db.execute("BEGIN")  # all reads see one moment of the run
+    try:
+        entries, state = _entries(db, path), _state(db, path)
+        contents = Contents(path, _meta(db, path), entries, state, _owner(db, path))
+    finally:
+        db.execute("ROLLBACK")
+    asks = {entry.seq for entry in entries if isinstance(entry, Asked)}
+    begun = bool(entries) and isinstance(entries[0], Budgeted)
+    whole = [entry.seq for entry in entries] == list(range(len(entries)))
+    if not begun or not whole or (state is not None and state[0] not in asks):
+        raise StoreError(f"{path}: the run file is damaged: its events are not complete")
+    return contents
+
+
+def _entries(db: sqlite3.Connection, path: Path) -> list[Entry]:
+    handed: dict[int, list[tuple[Candidate, Array]]] = {}
+    ids = set()
+    for id, seq, role, iteration, x, u in _rows(db, path, "candidates"):
+        point = np.array(json.loads(x))
+        point.flags.writeable = False
+        handed.setdefault(seq, []).append((Candidate(id, point, role, iteration), np.frombuffer(u, "<f8")))
+        ids.add(id)
+    entries: list[Entry] = []
+    for seq, n, count, when, info in _rows(db, path, "asks"):
+        candidates = handed.pop(seq, [])
+        if len(candidates) != count:
+            raise StoreError(f"{path}: the run file is damaged: candidates are missing")
+        entries.append(Asked(seq, n, when, json.loads(info), candidates))
+    for seq, id, when, outcomes, failed, final, late, *how in _rows(db, path, "tells"):
+        told = json.loads(outcomes)
+        entries.append(Reported(seq, id, when, told, failed, bool(final), bool(late), Record(*how)))
+        if id not in ids:
+            raise StoreError(f"{path}: the run file is damaged: candidates are missing")
+    entries += [Budgeted(*row) for row in _rows(db, path, "budgets")]
+    return sorted(entries, key=lambda entry: entry.seq)
+
+
+def _meta(db: sqlite3.Connection, path: Path) -> dict[str, Any]:
+    return {key: json.loads(value) for key, value in _rows(db, path, "meta")}
+
+
+def _state(db: sqlite3.Connection, path: Path) -> tuple[int, dict[str, Any]] | None:
+    return next(((seq, json.loads(state)) for _, seq, state in _rows(db, path, "state")), None)
+
+
+def _owner(db: sqlite3.Connection, path: Path) -> Owner | None:
+    return next((Owner(*fields) for _, *fields in _rows(db, path, "owner")), None)
+
+
+def _rows(db: sqlite3.Connection, path: Path, table: str) -> Iterator[list[Any]]:
+    """Give the rows of a table as they were written, or raise."""
+    for row in db.execute(f"SELECT * FROM {table}"):
+        values = list(row[:-1])
+        if sealed(values)[-1] != row[-1]:
+            raise StoreError(f"{path}: the run file is damaged: a row of its table {table} has changed")
+        yield values
+
+
+def _put(db: sqlite3.Connection, table: str, row: Sequence[Any]) -> None:
+    """Write a row; only facts, owner and state are ever replaced."""
+    verb = "REPLACE" if table in ("meta", "owner", "state") else "INSERT"
+    db.execute(f"{verb} INTO {table} VALUES ({', '.join('?' * (len(row) + 1))})", sealed(row))
+
+
+def _storable(text: str) -> str:
+    """Return a text without the halves of surrogate pairs that broken program output leaves."""
+    return str(text).encode(errors="replace").decode()

@@ -1,0 +1,98 @@
+"""Going on with a stored run: is it the same run, and bringing its method to where it stood."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from lcbo.errors import LcboError, StoreError, StoreWarning
+from lcbo.methods.protocol import Event, Method, Proposal, Told
+from lcbo.problem import Problem
+from lcbo.problems.registry import from_source
+from lcbo.run import answer
+from lcbo.run.describe import describe_problem, describe_value, differences, fingerprint, rebuild_problem
+from lcbo.run.entries import Asked, Budgeted, Contents
+from lcbo.run.ledger import Ledger
+
+_LINES = 12  # of a difference shown
+
+
+def facts_of(described: Mapping[str, Any], problem: Problem, seed: int) -> dict[str, Any]:
+    """Return what a new run file says about its run.
+
+    Args:
+        described: problem and arguments (`lcbo.run.describe.describe_run`).
+        problem: the problem, which may know a recipe for itself.
+        seed: root of every random stream.
+    """
+    return {
+        **described,
+        "seed": seed,
+        "source": describe_value(problem.source),
+        "fingerprint": fingerprint(described["problem"]),
+        "versions": answer.versions(),
+    }
+
+
+def check_same(past: Contents, described: Mapping[str, Any], seed: int | None) -> None:
+    """Raise with every difference unless a run was begun with these arguments; ``None``: any seed."""
+    given = {**described, "seed": past.meta["seed"] if seed is None else seed}
+    changed = differences({key: past.meta[key] for key in given}, given)
+    if changed:
+        more = [f"and {len(changed) - _LINES} more"] if len(changed) > _LINES else []
+        listed = "\n  ".join([*changed[:_LINES], *more])
+        raise StoreError(f"{past.path}: this run was begun with other arguments:\n  {listed}")
+
+
+def check_versions(past: Contents) -> None:
+    """Warn when the run was begun with other versions: it goes on, maybe not bit for bit."""
+    changed = "; ".join(differences(past.meta["versions"], answer.versions()))
+    if changed:
+        warnings.warn(f"{past.path}: begun with other versions: {changed}", StoreWarning, stacklevel=4)
+
+
+def rebuilt_problem(meta: Mapping[str, Any]) -> Problem:
+    """Return a stored run's problem, with its function where there is a recipe that still gives it."""
+    if meta["source"] is not None:
+        with suppress(LcboError, ImportError):
+            problem = from_source(meta["source"])
+            if not differences(meta["problem"], describe_problem(problem)):
+                return problem
+    return rebuild_problem(meta["problem"])
+
+
+def replay(past: Contents, ledger: Ledger, method: Method) -> None:
+    """Bring new books and a new method to the end of a run: by the method's state, else by its calls."""
+    restored_at, state = (-1, {}) if past.state is None else past.state
+    before: list[Event] = []
+    for entry in past.entries:
+        by_state = entry.seq <= restored_at
+        asked = isinstance(entry, Asked)
+        again = method.ask(entry.n, ledger.left) if isinstance(entry, Asked) and not by_state else []
+        events = ledger.enter(entry)
+        if isinstance(entry, Budgeted):
+            method.extend(entry.budget)
+        if by_state:
+            before += events
+        elif asked and not _same(again, events):
+            raise StoreError(
+                f"{past.path}: the method resumes by repeating its calls, and did not repeat them: "
+                f"ask {entry.seq} gives other points than the run has; other versions can be the cause"
+            )
+        elif not asked:
+            for event in events:
+                assert isinstance(event, Told)
+                method.tell(event.key, event.y)
+        if entry.seq == restored_at:
+            method.restore(state, before)
+
+
+def _same(again: list[Proposal], stored: list[Event]) -> bool:
+    return len(again) == len(stored) and all(
+        isinstance(old, Proposal) and new.key == old.key and np.array_equal(new.u, old.u)
+        for new, old in zip(again, stored, strict=True)
+    )
