@@ -1,0 +1,107 @@
+"""How methods and tasks look and are called in every figure: one colour and dash per label, everywhere.
+
+The methods have the colour-blind safe colours of Okabe and Ito; the model-free peers are dark or grey and
+dashed as well. Variants of an ablation have colours no method has, except that the paper's own configuration
+looks like ``lcbo-paper`` under whatever name. Penalty constants are ordered, and so are their colours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+PAPER = ("scbo", "hdsafebo", "cei", "epbo")  # the baselines of the paper
+OURS = ("lcbo-paper", "lcbo")
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colour, dash pattern and width of a line."""
+
+    colour: str
+    dash: str = "-"
+    width: float = 1.6
+
+
+_OWN = Look("#E69F00", width=2.2)
+
+LOOKS: Mapping[str, Look] = {
+    "lcbo": Look("#D55E00", width=2.2),
+    "lcbo-paper": _OWN,
+    "scbo": Look("#0072B2"),
+    "hdsafebo": Look("#56B4E9"),
+    "cei": Look("#009E73"),
+    "epbo": Look("#CC79A7"),
+    "cobyqa": Look("#000000", "--", 1.2),
+    "cobyla": Look("#666666", "-.", 1.2),
+    "cmaes": Look("#8B7500", "--", 1.2),
+    "sobol": Look("#999999", ":", 1.6),
+    "mini-batch": _OWN,
+    "large-batch": Look("#332288"),
+    "growing-batch": Look("#882255"),
+    "no-local-gp": Look("#332288"),
+    "no-local-box": Look("#44AA99"),
+    "no-normalisation": Look("#882255"),
+    "growing": _OWN,
+    "rho-1": Look("#440154"),
+    "rho-10": Look("#3B528B"),
+    "rho-100": Look("#21918C"),
+    "rho-1000": Look("#7AC943"),
+}
+_OTHER = Look("#444444", ":")
+
+
+@dataclass(frozen=True)
+class View:
+    """How a task is drawn.
+
+    Attributes:
+        title: above its panel.
+        value: what the objective is, on the axis.
+        log: whether its axis is logarithmic.
+    """
+
+    title: str
+    value: str = "f"
+    log: bool = False
+
+
+VIEWS: Mapping[str, View] = {
+    "synthetic-25": View("Synthetic, d = 25"),
+    "synthetic-50": View("Synthetic, d = 50"),
+    "synthetic-100": View("Synthetic, d = 100"),
+    "truss-case1": View("Truss, load case 1, d = 25", "weight [lb]", log=True),
+    "truss-node1": View("Truss, load at node 1, d = 25", "weight [lb]", log=True),
+    "beam": View("Stepped beam, d = 50", "volume [in³]", log=True),
+    "halfcheetah": View("HalfCheetah, d = 102", "negative velocity [m/s]"),
+}
+
+
+def look(label: str) -> Look:
+    """Return the look of a label; one that is not known is grey and dotted."""
+    return LOOKS.get(label, _OTHER)
+
+
+def view(task: str) -> View:
+    """Return how a task is drawn; one that is not known under its own name."""
+    return VIEWS.get(task, View(task))
+
+
+NAMES: Mapping[str, str] = {
+    "growing": r"$\rho_k = 10\,k^{1/4}$",
+    "rho-1": r"$\rho$ = 1",
+    "rho-10": r"$\rho$ = 10",
+    "rho-100": r"$\rho$ = 100",
+    "rho-1000": r"$\rho$ = 1000",
+    "mini-batch": "mini (2, 5)",
+    "large-batch": "large (5, d)",
+    "growing-batch": "growing",
+    "no-local-gp": "no local GP",
+    "no-local-box": "no local box",
+    "no-normalisation": "no normalisation",
+}
+
+
+def shown(label: str) -> str:
+    """Return what a label is called in a figure: a method by its name, a variant in words."""
+    return NAMES.get(label, label)

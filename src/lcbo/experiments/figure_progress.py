@@ -1,0 +1,140 @@
+"""Figures of progress: best feasible value over evaluations on the tasks and in the ablations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lcbo.experiments.appearance import PAPER, shown, view
+from lcbo.experiments.figure_panel import (
+    Series,
+    draw_panel,
+    limits,
+    missing_text,
+    new_figure,
+    series_of,
+)
+from lcbo.experiments.metrics import Spread, band, curves, pooled
+from lcbo.experiments.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SYNTHETIC = ("synthetic-25", "synthetic-50", "synthetic-100")
+REAL = ("truss-case1", "truss-node1", "beam", "halfcheetah")
+ABLATION = ("truss-case1", "synthetic-50")
+
+
+def synthetic(results: Results) -> Figure:
+    """Progress on the synthetic tasks of 25, 50 and 100 dimensions."""
+    return _tasks(results, "main", SYNTHETIC, columns=3)
+
+
+def real(results: Results) -> Figure:
+    """Progress on the truss under both loads, the beam and HalfCheetah."""
+    return _tasks(results, "main", REAL, columns=2)
+
+
+def components(results: Results) -> Figure:
+    """LCBO without one of its components, beside the strongest of the paper's baselines."""
+    return _tasks(results, "components", ABLATION, columns=2, baseline=True)
+
+
+def penalty(results: Results) -> Figure:
+    """LCBO with the growing penalty and with four constants."""
+    return _tasks(results, "penalty", ABLATION, columns=2)
+
+
+def batch(results: Results) -> Figure:
+    """The three batch schedules against evaluations (above) and iterations (below)."""
+    figure, panels = new_figure(len(SYNTHETIC), rows=2)
+    for column, task in enumerate(SYNTHETIC):
+        labels = results.labels("batch", task)
+        missing = missing_text(results, "batch", task, labels)
+        lines = series_of(results, "batch", task, labels)
+        draw_panel(panels[column], task, lines, reference=_reference(results, task, lines), missing=missing)
+        steps = series_of(results, "batch", task, labels, along="iteration")
+        if steps:
+            last = min(int(line.band.index[-1]) for line in steps)
+            steps = [replace(line, band=line.band.loc[:last]) for line in steps]
+        title = f"{view(task).title}, per iteration"
+        draw_panel(panels[3 + column], task, steps, title=title, x_label="iterations")
+    return figure
+
+
+def recommended(results: Results) -> Figure:
+    """What a user would be handed on the noisy truss: the recommended point beside the best feasible one.
+
+    The best feasible point is only known to us, who see the function without noise. A recommended point may
+    be lighter because it breaks a constraint, so its violation stands beside it. Recommendations jump from
+    point to point, so these panels pool the last tenth of the budget before each evaluation.
+    """
+    task, labels = "truss-case1", ("lcbo", "lcbo-paper", "scbo")
+    figure, panels = new_figure(3)
+    missing, words = missing_text(results, "main", task, labels), view(task)
+    best = series_of(results, "main", task, labels)
+    value, error = (
+        _settled(results, task, labels, name) for name in ("recommended", "recommended_violation")
+    )
+    known = _reference(results, task, best)
+    same = limits([*best, *value], known, log=words.log)
+    high = [value for line in error for value in line.band["high"].iloc[len(line.band) // 20 :].dropna()]
+    worst = max(high, default=0.0) or 1.0
+    title = f"{words.title}: best feasible"
+    draw_panel(panels[0], task, best, title=title, reference=known, y_range=same, missing=missing)
+    title, what = "Recommended point", f"its {words.value} without noise"
+    draw_panel(panels[1], task, value, title=title, y_label=what, reference=known, y_range=same)
+    what = "its largest violation (0: feasible)"
+    draw_panel(panels[2], "", error, title=title, y_label=what, y_range=(-0.04 * worst, 1.04 * worst))
+    return figure
+
+
+def _settled(results: Results, task: str, labels: Sequence[str], column: str) -> list[Series]:
+    """Return the series of a jumpy column, each value pooled with the tenth of the budget before it."""
+    found = []
+    for label in labels:
+        wide = curves(results, "main", task, label, column)
+        if len(wide) and wide.iloc[-1].notna().any():
+            found.append(Series(label, band(pooled(wide, len(wide) // 10)), wide.shape[1]))
+    return found
+
+
+def strongest_baseline(results: Results, task: str) -> str | None:
+    """Return the baseline of the paper with the lowest median final value on a main task."""
+    finals = {label: results.values("main", task, label) for label in PAPER}
+    medians = {label: Spread.of(values).median for label, values in finals.items() if len(values)}
+    return min(medians, key=lambda label: medians[label]) if medians else None
+
+
+def _tasks(
+    results: Results, spec: str, tasks: Sequence[str], *, columns: int, baseline: bool = False
+) -> Figure:
+    figure, panels = new_figure(columns, rows=-(-len(tasks) // columns))
+    for axes, task in zip(panels, tasks, strict=True):
+        labels = results.labels(spec, task)
+        lines = series_of(results, spec, task, labels)
+        missing = missing_text(results, spec, task, labels)
+        if baseline:
+            strongest = strongest_baseline(results, task)
+            if strongest is None:
+                missing = "; ".join(filter(None, [missing, "no baseline to compare with yet"]))
+            else:
+                rival = series_of(results, "main", task, [strongest])
+                lines += [replace(line, name=f"strongest: {shown(strongest)}") for line in rival]
+        draw_panel(axes, task, lines, reference=_reference(results, task, lines), missing=missing)
+    return figure
+
+
+def _reference(results: Results, task: str, lines: Sequence[Series]) -> float | None:
+    """Return the best known value, where a line comes near enough for it to be of use in the panel."""
+    known = results.references.get(task)
+    if known is None or not lines:
+        return None
+    seen = np.concatenate([line.band["median"].to_numpy(dtype=np.float64) for line in lines])
+    seen = seen[np.isfinite(seen)]
+    if not seen.size:
+        return None
+    return known if seen.min() - known < 2.0 * np.ptp(seen) else None
