@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from lcbo.constraint import Constraint, Objective
     from lcbo.errors import (
         ArgumentError,
+        EvaluationError,
         LcboError,
         ModelError,
         NumericalRescueWarning,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         StoreWarning,
         TellError,
         TooManyFailuresError,
+        WorkerError,
     )
     from lcbo.problem import Problem
     from lcbo.run.loop import minimize
@@ -37,6 +39,7 @@ __all__ = [
     "ArgumentError",
     "Candidate",
     "Constraint",
+    "EvaluationError",
     "LcboError",
     "ModelError",
     "NumericalRescueWarning",
@@ -54,6 +57,7 @@ __all__ = [
     "StoreWarning",
     "TellError",
     "TooManyFailuresError",
+    "WorkerError",
     "minimize",
     "open_run",
     "plot_convergence",

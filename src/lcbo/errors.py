@@ -22,6 +22,14 @@ class OutcomeError(LcboError, ValueError):
     """An evaluation returned something that is not the outcomes of the problem."""
 
 
+class EvaluationError(LcboError, RuntimeError):
+    """An evaluation gave no outcomes; a function may raise it, its message becomes the reason of the failure."""
+
+
+class WorkerError(LcboError, RuntimeError):
+    """No worker can evaluate the function any more."""
+
+
 class TellError(LcboError, ValueError):
     """A ``tell`` names an unknown candidate or contradicts what was told before."""
 

@@ -1,3 +1,6 @@
+import os
+import platform
+import signal
 import time
 
 import numpy as np
@@ -6,6 +9,7 @@ import pytest
 import lcbo
 from lcbo import ArgumentError, Constraint, Objective, OutcomeError, Problem, TooManyFailuresError
 from lcbo.run.evaluate import ALL_FAILED, MIN_EVALUATIONS
+from lcbo.run.log import Log
 
 BOX = [(0.0, 1.0), (-2.0, 2.0)]
 
@@ -188,6 +192,73 @@ def test_interrupt_before_anything_is_known_is_passed_on():
         run(fun)
 
 
+def test_interrupt_waits_for_the_optimizer(made, monkeypatch):
+    """Ctrl-C in the middle of a tell takes effect after it."""
+
+    def add(self, observation, original=Log.add):
+        if observation.id == 11:
+            os.kill(os.getpid(), signal.SIGINT)
+        original(self, observation)
+
+    monkeypatch.setattr(Log, "add", add)
+    result = run()
+    assert result.reason == "interrupted"
+    assert result.nfev == len(made[0].told) == 12
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_retries_try_again_and_are_counted():
+    tries, attempts = {}, []
+
+    def fun(x):
+        tries[x.tobytes()] = tries.get(x.tobytes(), 0) + 1
+        if tries[x.tobytes()] < 3:
+            raise RuntimeError("no licence")
+        return simulate(x)
+
+    def callback(snapshot):
+        attempts.append(snapshot.latest.record.attempts)
+
+    assert run(fun, retries=2, callback=callback).nfail == 0
+    assert attempts == [3] * 30
+    tries.clear()
+    attempts.clear()
+    with pytest.raises(TooManyFailuresError, match="no licence"):
+        run(fun, retries=1, callback=callback)
+    assert attempts == [2] * ALL_FAILED
+
+
+def test_failure_rate_is_the_users_choice():
+    assert run(failing("raise", lambda n: n > 5), max_failure_rate=0.9).nfail == 25
+    assert run(failing("raise", lambda n: n % 5 == 0), max_failure_rate=0.1).nfev == MIN_EVALUATIONS
+
+
+def test_record_tells_how_an_evaluation_went():
+    seen = []
+    run(failing("raise", lambda n: n == 2), budget=4, callback=lambda s: seen.append(s.latest))
+    assert "in fun" in seen[1].record.traceback
+    assert [o.record.traceback for o in seen[2:]] == ["", ""]
+    assert all(abs(o.record.started - time.time()) < 60 and o.record.seconds >= 0 for o in seen)
+    assert {o.record.worker for o in seen} == {f"{platform.node()}:{os.getpid()}"}
+
+
+def test_pending_candidates_come_first(tmp_path):
+    """What an earlier process asked for and never told is evaluated before anything new."""
+    points, store = [], tmp_path / "run.db"
+
+    def fun(x):
+        points.append(x)
+        if len(points) == 8:
+            raise KeyboardInterrupt
+        return simulate(x)
+
+    assert run(fun, store=store).nfev == 7
+    assert run(fun, store=store).nfev == 30
+    uninterrupted = run()
+    np.testing.assert_array_equal(points[7], points[8])
+    np.testing.assert_array_equal(points[:7] + points[8:], uninterrupted.history.X)
+
+
 def test_time_limit_stops():
     result = run(lambda x: time.sleep(0.02) or simulate(x), budget=1000, time_limit=0.1)
     assert 1 <= result.nfev < 20
@@ -235,6 +306,14 @@ def test_method_with_nothing_more_to_propose_ends_the_run():
         ({"n_init": 31}, "^n_init"),
         ({"x0": [5.0, 0.0]}, "^x0"),
         ({"constraints": [Constraint("c", ub=0), "c <= 1"]}, "'c' twice"),
+        ({"workers": 0}, "^workers"),
+        ({"workers": True}, "^workers"),
+        ({"workers": "4"}, "^workers"),
+        ({"slots": 2}, "^slots"),
+        ({"slots": 0, "workers": 2}, "^slots"),
+        ({"timeout": -1.0}, "^timeout"),
+        ({"retries": -1}, "^retries"),
+        ({"max_failure_rate": 1.5}, "^max_failure_rate"),
     ],
 )
 def test_wrong_arguments_are_refused_by_name(arguments, message):

@@ -1,27 +1,31 @@
-"""`minimize`: the serial loop from a function to an answer."""
+"""`minimize`: from a function to an answer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
+from numbers import Integral
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lcbo.errors import ArgumentError, TooManyFailuresError
+from lcbo.errors import ArgumentError, WorkerError
 from lcbo.problem import Objective, Problem
-from lcbo.run import answer
-from lcbo.run.evaluate import evaluate
+from lcbo.run.dispatch import Callback, Dispatch
+from lcbo.run.evaluate import MAX_FAILURE_RATE
+from lcbo.run.evaluator import Evaluator, InProcess
+from lcbo.run.interrupt import Interrupts
 from lcbo.run.optimizer import Optimizer
 from lcbo.run.progress import ProgressBar
-from lcbo.run.result import Result, Snapshot
-from lcbo.run.stopping import Stopping
+from lcbo.run.result import Result
+from lcbo.run.setup import count
+from lcbo.run.stopping import Stopping, positive
 from lcbo.types import Array
 
 if TYPE_CHECKING:
     from lcbo.problem import BoundsLike, ConstraintLike
-
-Callback = Callable[[Snapshot], object]
 
 
 def minimize(
@@ -41,6 +45,12 @@ def minimize(
     time_limit: float | None = None,
     target: float | None = None,
     kkt_tol: float | None = None,
+    workers: int | Executor | Any = None,
+    slots: int | None = None,
+    timeout: float | None = None,
+    retries: int = 0,
+    max_failure_rate: float = MAX_FAILURE_RATE,
+    store: str | Path | None = None,
     callback: Callback | None = None,
     progress: bool = True,
     options: Mapping[str, Any] | None = None,
@@ -51,8 +61,9 @@ def minimize(
         fun: maps a point (1-D float64 array, user units) to a mapping of outcomes by name, or to ``(f, c)``
             with ``c`` in the order of the constraints. An exception or NaN is a failed evaluation: it is
             recorded and the run goes on, until 10 evaluations have failed without a single success or
-            more than half of at least 20. Or a `Problem` with its own function; then leave out
-            ``bounds``, ``constraints``, ``objective``, ``noise`` and ``deterministic``.
+            more than half of at least 20 (``max_failure_rate``). A `Command` runs an external simulator. Or a
+            `Problem` with its own function; then leave out ``bounds``, ``constraints``, ``objective``,
+            ``noise`` and ``deterministic``.
         bounds: ``(low, high)`` per variable, a SciPy ``Bounds``, or a mapping from name to pair.
         constraints: `Constraint` objects, texts such as ``"stress <= 40000"``, SciPy ``NonlinearConstraint``.
         objective: name of the outcome to minimise, or an `Objective`.
@@ -64,77 +75,91 @@ def minimize(
         noise: known noise standard deviation, one for all or by outcome name.
         deterministic: says that there is no noise.
         rng: seed, or a numpy Generator or ``None`` to draw one.
-        time_limit: wall time in seconds.
+        time_limit: wall time in seconds; worker processes are killed when it is over.
         target: stop at a feasible observation this good.
         kkt_tol: stop when the expected squared KKT residuals fall below it.
+        workers: ``None`` evaluates in this process; a number starts as many worker processes (-1: one per
+            core), which may crash, hang or print what they like; a ``concurrent.futures.Executor`` or a Dask
+            ``Client`` gets the evaluations instead.
+        slots: evaluations under way at once, by default one per worker.
+        timeout: seconds one evaluation may take. Its worker process is killed with everything it started
+            (one is used even without ``workers``); an executor's evaluation is given up.
+        retries: how often a failed evaluation is tried again.
+        max_failure_rate: part of the evaluations that may fail before the run stops, once there are 20.
+        store: file that keeps the run; a run that is there is continued.
         callback: called after every evaluation with a `Snapshot`; raising ``StopIteration`` ends the run.
         progress: show a progress bar on a terminal.
         options: options of the method.
 
     Returns:
         The answer, a SciPy ``OptimizeResult``; see `Result` for its fields. Ctrl-C returns the answer so far.
+        When a run stops before its budget is spent, evaluations under way are abandoned; with a ``store``
+        they are made anew when it is continued.
 
     Raises:
         ArgumentError: an argument is wrong.
         OutcomeError: the function does not return the outcomes.
         TooManyFailuresError: no evaluation succeeded.
+        WorkerError: no worker can load the function, or the executor is broken, before anything succeeded.
     """
     problem = _read_problem(fun, bounds, constraints, objective, noise, deterministic)
-    stopping = Stopping(time_limit, target, kkt_tol)
+    stopping = Stopping(time_limit, target, kkt_tol, max_failure_rate)
     if budget is None:
         raise ArgumentError("budget", "an integer of at least 1", None)
-    optimizer = Optimizer(
-        problem, method, budget=budget, x0=x0, data=data, n_init=n_init, rng=rng, options=options
-    )
-    with ProgressBar(optimizer, progress) as bar:
+    retries = count("retries", retries, least=0)
+    evaluator = make_evaluator(problem, workers, slots, timeout)
+    with (
+        evaluator,
+        Optimizer(
+            problem,
+            method,
+            budget=budget,
+            x0=x0,
+            data=data,
+            n_init=n_init,
+            rng=rng,
+            options=options,
+            store=store,
+        ) as optimizer,
+        Interrupts() as interrupts,
+        ProgressBar(optimizer, progress, stopping) as bar,
+    ):
+        dispatch = Dispatch(optimizer, evaluator, interrupts, retries)
         try:
-            reason = _run(optimizer, stopping, callback, bar)
-        except KeyboardInterrupt:
+            reason = dispatch.run(stopping, callback, bar)
+        except (KeyboardInterrupt, WorkerError) as stop:
+            dispatch.collect()
             if optimizer.log.incumbent() is None:
                 raise
-            reason = "interrupted"
-    return optimizer.result(reason)
+            reason = "interrupted" if isinstance(stop, KeyboardInterrupt) else str(stop)
+        evaluator.close()
+        return optimizer.result(reason)
 
 
-def _run(optimizer: Optimizer, stopping: Stopping, callback: Callback | None, bar: ProgressBar) -> str:
-    """Evaluate until something says stop and return the reason."""
-    problem, log = optimizer.problem, optimizer.log
-    error: Exception | None = None
-    succeeded = False
-    reason = None
-    while reason is None:
-        candidates = optimizer.ask()
-        if not candidates:
-            spent = f"budget of {optimizer.budget} evaluations spent"
-            reason = spent if optimizer.exhausted else "the method has nothing more to propose"
-        for candidate in candidates:
-            done = evaluate(problem, candidate.x, strict=not succeeded)
-            if done.failed is None:
-                succeeded = True
-                optimizer.tell(candidate.id, done.outcomes)
-            else:
-                error = done.error
-                optimizer.tell(candidate.id, failed=done.failed)
-            bar.update()
-            reason = _called_back(optimizer, callback) or stopping.reason(optimizer)
-            if reason is not None:
-                break
-    if log.incumbent() is None:
-        last = log.observations[-1].failed if log.observations else "nothing was evaluated"
-        n = optimizer.n_ended
-        raise TooManyFailuresError(
-            f"fun: expected outcomes; all {n} evaluations failed, the last: {last}"
-        ) from error
-    return reason
+def make_evaluator(
+    problem: Problem, workers: Any = None, slots: int | None = None, timeout: float | None = None
+) -> Evaluator:
+    """Return where the evaluations of a run take place; the arguments are those of `minimize`."""
+    timeout = positive("timeout", timeout)
+    if slots is not None:
+        slots = count("slots", slots)
+    if hasattr(workers, "get_executor"):  # a Dask client
+        workers = workers.get_executor(pure=False)
+    if isinstance(workers, Executor):
+        from lcbo.run.executors import FutureEvaluator
 
+        return FutureEvaluator(problem, workers, timeout, slots)
+    if workers is None and timeout is None:
+        if slots is not None:
+            raise ArgumentError("slots", "None without workers", slots)
+        return InProcess(problem)
+    from lcbo.run.pool import ProcessPool, available_cores
 
-def _called_back(optimizer: Optimizer, callback: Callback | None) -> str | None:
-    if callback is not None:
-        try:
-            callback(answer.snapshot(optimizer.log, optimizer.info()))
-        except StopIteration:
-            return "stopped by the callback"
-    return None
+    number = 1 if workers is None else workers
+    if isinstance(number, bool) or not isinstance(number, Integral) or not (number == -1 or int(number) >= 1):
+        expected = "a number of processes, -1 for one per core, an Executor or a Dask Client"
+        raise ArgumentError("workers", expected, repr(workers))
+    return ProcessPool(problem, available_cores() if number == -1 else int(number), timeout, slots)
 
 
 def _read_problem(

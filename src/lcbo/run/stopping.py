@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import time
 from numbers import Real
+from typing import Any
 
 from lcbo.errors import ArgumentError
-from lcbo.run.evaluate import too_many_failed
+from lcbo.run.evaluate import MAX_FAILURE_RATE, too_many_failed
 from lcbo.run.optimizer import Optimizer
 
 
@@ -15,30 +16,47 @@ class Stopping:
     """Limits of a run beside its budget; the clock starts when it is made.
 
     Args:
-        time_limit: wall time in seconds; a running evaluation is not cut short.
+        time_limit: wall time in seconds; one evaluation is waited for in any case.
         target: stop at a feasible observation with at least this objective value.
         kkt_tol: stop when ``r_s + spread_s`` and ``r_f + spread_f`` at the recommended point are both
             below it, that is when the expected squared KKT residuals are (units as in `Result.kkt`).
+        max_failure_rate: stop when a larger part of at least 20 evaluations has failed.
     """
 
-    def __init__(self, time_limit: float | None, target: float | None, kkt_tol: float | None) -> None:
-        self._time_limit = _positive("time_limit", time_limit)
-        self._kkt_tol = _positive("kkt_tol", kkt_tol)
+    def __init__(
+        self,
+        time_limit: float | None = None,
+        target: float | None = None,
+        kkt_tol: float | None = None,
+        max_failure_rate: float = MAX_FAILURE_RATE,
+    ) -> None:
+        self._time_limit = positive("time_limit", time_limit)
+        self._kkt_tol = positive("kkt_tol", kkt_tol)
         if target is not None and (not isinstance(target, Real) or math.isnan(target)):
             raise ArgumentError("target", "a number", repr(target))
+        rate: Any = max_failure_rate
+        if isinstance(rate, bool) or not isinstance(rate, Real) or not 0.0 <= float(rate) <= 1.0:
+            raise ArgumentError("max_failure_rate", "a number from 0 to 1", repr(rate))
+        self._max_failure_rate = float(rate)
         self._target = target
-        self._start = time.monotonic()
+        self.start = time.monotonic()
         self._iteration = -1.0
+
+    def seconds_left(self, optimizer: Optimizer) -> float | None:
+        """Return the time left, ``None`` without a limit and before the first evaluation has ended."""
+        if self._time_limit is None or optimizer.n_ended == 0:
+            return None
+        return max(0.0, self.start + self._time_limit - time.monotonic())
 
     def reason(self, optimizer: Optimizer) -> str | None:
         """Return why the run should stop now, or ``None``."""
         log = optimizer.log
-        if too_many_failed(len(log.observations), log.n_failed):
+        if too_many_failed(len(log.observations), log.n_failed, self._max_failure_rate):
             last = next(o.failed for o in reversed(log.observations) if o.failed)
             return (
                 f"too many evaluations failed ({log.n_failed} of {len(log.observations)}; the last: {last})"
             )
-        if self._time_limit is not None and time.monotonic() - self._start >= self._time_limit:
+        if self._time_limit is not None and time.monotonic() - self.start >= self._time_limit:
             return f"time limit of {self._time_limit:g} s reached"
         if self._target is not None and log.best is not None:
             sign = -1.0 if optimizer.problem.objective.maximize else 1.0
@@ -58,7 +76,8 @@ class Stopping:
         return at is not None and at.r_s + at.spread_s <= tol and at.r_f + at.spread_f <= tol
 
 
-def _positive(argument: str, value: float | None) -> float | None:
+def positive(argument: str, value: float | None) -> float | None:
+    """Return a number above 0, or ``None``."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, Real) or not float(value) > 0.0:
