@@ -295,7 +295,11 @@ def test_the_answer_s_model_knows_everything_told() -> None:
 def test_info_shows_the_step_and_the_penalty_where_there_is_one() -> None:
     method = make()
     run(method, 2)
-    assert set(method.info()) == {"iteration", "rescues", "step"}
+    assert (
+        {"iteration", "rescues", "step"}
+        <= set(method.info())
+        <= {"iteration", "rescues", "step", "gradient_uncertainty"}
+    )
     paper = make("lcbo-paper", **QUICK_PAPER)
     run(paper, 1)
     assert paper.info()["step"] == 0.25
@@ -366,3 +370,16 @@ def test_batch_longer_than_the_budget_stays_in_the_queue() -> None:
     first, rest = method.ask(None, 3), method.ask()
     assert [p.key for p in first] == [0, 1, 2]
     assert [p.key for p in rest] == [3]
+
+
+def test_gradient_uncertainty_falls_as_the_model_learns() -> None:
+    setup = Setup(2, 1, (), (0.0,), None, 3, np.zeros((0, 2)), 0)
+    method = registry.make("lcbo", setup)
+    assert "gradient_uncertainty" not in method.info()
+    shares = []
+    while method.history.size < 40:
+        for proposal in method.ask():
+            method.tell(proposal.key, np.array([proposal.u @ [3.0, 4.0]]))
+        shares.append(method.info().get("gradient_uncertainty", 1.0))
+    assert all(0.0 <= share <= 1.0 for share in shares)
+    assert shares[-1] < 0.05, "a plane sampled without noise has a known slope"

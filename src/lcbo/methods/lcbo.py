@@ -52,6 +52,7 @@ class Lcbo(Method):
         self.x: Array | None = None
         self.radius = options.radius[0]
         self.last_step: Array = np.zeros(setup.dim)
+        self.uncertainty: float | None = None
 
     def include(self, u: Array, y: Array) -> int:
         """Take a point evaluated elsewhere into the data and return the key it got."""
@@ -93,9 +94,15 @@ class Lcbo(Method):
         return None if model is None else believed(model, u)
 
     def info(self) -> Mapping[str, float]:
-        """Return iteration, step length, penalty factor (of the penalty step) and rescues so far."""
+        """Return iteration, step length, penalty factor (of the penalty step), rescues so far.
+
+        ``gradient_uncertainty`` is the worst output's ``sqrt(tr S / (|g|^2 + tr S))`` at the latest step,
+        g and S the posterior mean and covariance of its gradient: 0 is certain, 1 knows nothing.
+        """
         k = max(self.iteration, 1)
         numbers: dict[str, float] = {"iteration": self.iteration, "rescues": self.surrogate.rescues}
+        if self.uncertainty is not None:
+            numbers["gradient_uncertainty"] = self.uncertainty
         if self.options.step == "penalty":
             return {**numbers, "step": at(self.options.eta, k), "penalty": at(self.options.rho, k)}
         return {**numbers, "step": self.radius}
@@ -112,6 +119,7 @@ class Lcbo(Method):
             "queue": [[u.tolist(), role] for u, role in self._queue],
             "model_keys": self._model_keys,
             "rescues": self.surrogate.rescues,
+            "uncertainty": self.uncertainty,
             "kernel": self.surrogate.kernel,
             "hyperparameters": self.surrogate.hyper.stored(),
         }
@@ -136,6 +144,7 @@ class Lcbo(Method):
             self.surrogate.resume(Hyperparameters.of(state["hyperparameters"]), state["kernel"])
             self._model = self._build(np.array(self._model_keys), refit=False)
         self.surrogate.rescues = state["rescues"]
+        self.uncertainty = state["uncertainty"]
 
     def _propose(self, u: Array, role: str) -> Proposal:
         key = self.history.add(u)
@@ -226,6 +235,7 @@ class Lcbo(Method):
             return
         post = model.gp.posterior(torch.from_numpy(x))
         gradient = post.gradient.numpy()
+        self.uncertainty = _uncertainty(post)
         values = standardised_terms(model, post.mean.numpy(), self.setup.terms)
         slopes = self._sign[:, None] * gradient[self._rows]
         if self.options.step == "penalty":
@@ -271,6 +281,13 @@ class Lcbo(Method):
         rng = generator(self.setup.seed, "uniform", self.history.size)
         points: Array = rng.random((count, self.setup.dim))
         return points
+
+
+def _uncertainty(post: Posterior) -> float:
+    """Part of the worst output's expected squared gradient norm that is posterior variance, as a root."""
+    unknown = post.gradient_cov.diagonal(dim1=-2, dim2=-1).sum(-1).clamp_min(0.0)
+    known = post.gradient.square().sum(-1)
+    return float((unknown / (unknown + known).clamp_min(1e-300)).max().sqrt())
 
 
 def _surrogate(setup: Setup, options: LcboOptions) -> Surrogate:
