@@ -6,6 +6,7 @@ import lcbo
 PUBLIC = [
     "ArgumentError",
     "Candidate",
+    "Command",
     "Constraint",
     "EvaluationError",
     "LcboError",

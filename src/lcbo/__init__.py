@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         WorkerError,
     )
     from lcbo.problem import Problem
+    from lcbo.run.command import Command
     from lcbo.run.loop import minimize
     from lcbo.run.optimizer import Optimizer
     from lcbo.run.picture import plot_convergence
@@ -38,6 +39,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ArgumentError",
     "Candidate",
+    "Command",
     "Constraint",
     "EvaluationError",
     "LcboError",
@@ -66,6 +68,7 @@ __all__ = [
 
 _HOME = {
     "Candidate": "types",
+    "Command": "run.command",
     "Constraint": "constraint",
     "Objective": "constraint",
     "Observation": "types",

@@ -23,7 +23,7 @@ class OutcomeError(LcboError, ValueError):
 
 
 class EvaluationError(LcboError, RuntimeError):
-    """An evaluation gave no outcomes; a function may raise it, its message becomes the reason of the failure."""
+    """An evaluation gave no outcomes; a function may raise it with the reason of its failure."""
 
 
 class WorkerError(LcboError, RuntimeError):

@@ -85,6 +85,8 @@ class Problem:
         if fun is not None and not callable(fun):
             raise ArgumentError("fun", "a function of one point", repr(fun))
         self._functions = functions
+        if fun is not None and hasattr(fun, "bound_to"):  # a Command, which writes and reads the names
+            fun = fun.bound_to(self, self._own_outcomes())
         self.fun = fun if fun is None or not functions else self._joined(fun)
 
     @property
@@ -172,10 +174,14 @@ class Problem:
         expected = f"a mapping with the outcomes {list(names)}, or (f, c)"
         raise OutcomeError(f"fun: expected {expected}; got {_described(returned)}")
 
+    def _own_outcomes(self) -> list[str]:
+        """Return the outcomes that are not components of SciPy constraints."""
+        extra = [name for _, names in self._functions for name in names]
+        return [name for name in self.outcomes if name not in extra]
+
     def _joined(self, fun: Callable[[Array], Any]) -> Callable[[Array], dict[str, Any]]:
         """Return a function that adds the components of the SciPy constraints to what ``fun`` returns."""
-        extra = [name for _, names in self._functions for name in names]
-        own = [name for name in self.outcomes if name not in extra]
+        own = self._own_outcomes()
 
         def joined(x: Array) -> dict[str, Any]:
             returned = fun(x)

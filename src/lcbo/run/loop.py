@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from lcbo.errors import ArgumentError, WorkerError
 from lcbo.problem import Objective, Problem
+from lcbo.run.checks import count, positive
 from lcbo.run.dispatch import Callback, Dispatch
 from lcbo.run.evaluate import MAX_FAILURE_RATE
 from lcbo.run.evaluator import Evaluator, InProcess
@@ -20,8 +21,7 @@ from lcbo.run.interrupt import Interrupts
 from lcbo.run.optimizer import Optimizer
 from lcbo.run.progress import ProgressBar
 from lcbo.run.result import Result
-from lcbo.run.setup import count
-from lcbo.run.stopping import Stopping, positive
+from lcbo.run.stopping import Stopping
 from lcbo.types import Array
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from lcbo.errors import ArgumentError
 from lcbo.methods.protocol import Setup
 from lcbo.problem import Problem, outcome_value
+from lcbo.run.checks import count
 from lcbo.types import Array
 
 
@@ -117,13 +118,6 @@ def _initial_size(n_init: int | None, budget: int | None, dim: int, n_starts: in
     if n_init < n_starts:
         raise ArgumentError("n_init", f"at least the {n_starts} points of x0", n_init)
     return n_init
-
-
-def count(argument: str, value: Any, least: int = 1) -> int:
-    """Return an integer of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ArgumentError(argument, f"an integer of at least {least}", repr(value))
-    return int(value)
 
 
 def read_seed(rng: int | np.random.Generator | None) -> int:

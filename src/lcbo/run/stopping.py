@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 from numbers import Real
-from typing import Any
 
 from lcbo.errors import ArgumentError
+from lcbo.run.checks import fraction, positive
 from lcbo.run.evaluate import MAX_FAILURE_RATE, too_many_failed
 from lcbo.run.optimizer import Optimizer
 
@@ -34,10 +34,7 @@ class Stopping:
         self._kkt_tol = positive("kkt_tol", kkt_tol)
         if target is not None and (not isinstance(target, Real) or math.isnan(target)):
             raise ArgumentError("target", "a number", repr(target))
-        rate: Any = max_failure_rate
-        if isinstance(rate, bool) or not isinstance(rate, Real) or not 0.0 <= float(rate) <= 1.0:
-            raise ArgumentError("max_failure_rate", "a number from 0 to 1", repr(rate))
-        self._max_failure_rate = float(rate)
+        self._max_failure_rate = fraction("max_failure_rate", max_failure_rate)
         self._target = target
         self.start = time.monotonic()
         self._iteration = -1.0
@@ -74,12 +71,3 @@ class Stopping:
         self._iteration = iteration
         at = optimizer.stationarity()
         return at is not None and at.r_s + at.spread_s <= tol and at.r_f + at.spread_f <= tol
-
-
-def positive(argument: str, value: float | None) -> float | None:
-    """Return a number above 0, or ``None``."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, Real) or not float(value) > 0.0:
-        raise ArgumentError(argument, "a number above 0", repr(value))
-    return float(value)
