@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from lcbo.errors import ArgumentError
+from lcbo.methods.classical_options import CmaesOptions, CobylaOptions, CobyqaOptions, SobolOptions
 from lcbo.methods.global_options import EpboOptions, GlobalOptions
 from lcbo.methods.lcbo_options import LcboOptions, paper_preset, theory_preset
 from lcbo.methods.protocol import Method, MethodSpec, Setup
@@ -111,6 +112,33 @@ for _spec in (
         "exact penalty of optimistic violations over the whole cube, one point at a time",
         "epbo:Epbo",
         EpboOptions,
+    ),
+    _entry(
+        "cobyqa",
+        "SciPy's COBYQA: trust-region SQP on quadratic models, sequential, for functions without noise",
+        "cobyqa:Cobyqa",
+        CobyqaOptions,
+        sequential=True,
+    ),
+    _entry(
+        "cobyla",
+        "SciPy's COBYLA: trust region on linear models, sequential",
+        "cobyla:Cobyla",
+        CobylaOptions,
+        sequential=True,
+    ),
+    _entry(
+        "cmaes",
+        "CMA-ES with an augmented Lagrangian, a population at a time (needs the extra lcbo[cma])",
+        "cmaes:Cmaes",
+        CmaesOptions,
+    ),
+    _entry(
+        "sobol",
+        "scrambled Sobol sequence: search that learns nothing",
+        "sobol:Sobol",
+        SobolOptions,
+        supports_equality=False,
     ),
 ):
     register(_spec)

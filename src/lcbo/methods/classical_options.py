@@ -1,0 +1,56 @@
+"""Options of the classical peers: `cobyqa`, `cobyla`, `cmaes` and `sobol`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class CobyqaOptions:
+    """Settings of SciPy's COBYQA; lengths are in the unit cube.
+
+    Attributes:
+        radius: first trust-region radius, ``initial_tr_radius``.
+        final_radius: radius at which a run has converged, ``final_tr_radius``.
+        scale: divide every output by its standard deviation over the initial design.
+    """
+
+    radius: float = 0.1  # SciPy: "one tenth of the greatest expected change to the variables"
+    final_radius: float = 1e-6  # SciPy's default
+    scale: bool = True
+
+
+@dataclass(frozen=True)
+class CobylaOptions:
+    """Settings of SciPy's COBYLA; lengths are in the unit cube.
+
+    Attributes:
+        radius: size of the first simplex, ``rhobeg``; at most 0.5, so that the simplex fits into the cube.
+        final_radius: radius at which a run has converged, ``tol``.
+        scale: divide every output by its standard deviation over the initial design.
+    """
+
+    radius: float = 0.1
+    final_radius: float = 1e-4  # SciPy's default
+    scale: bool = True
+
+
+@dataclass(frozen=True)
+class CmaesOptions:
+    """Settings of CMA-ES.
+
+    Attributes:
+        sigma: first step size, a standard deviation in the unit cube.
+        popsize: points per generation; ``None`` means ``4 + floor(3 log d)``, the default of ``cma``.
+        feasible_tail: share of the budget at its end that begins with a search for a feasible point, as
+            ``find_feasible`` of ``cma``; not with equality constraints.
+    """
+
+    sigma: float = 0.2  # cma: the optimum should lie within x0 +- 3 sigma
+    popsize: int | None = None
+    feasible_tail: float = 0.2
+
+
+@dataclass(frozen=True)
+class SobolOptions:
+    """There is nothing to set."""

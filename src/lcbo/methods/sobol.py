@@ -1,0 +1,30 @@
+"""Sobol: a scrambled low-discrepancy sequence, blind to all outcomes; what every method has to beat."""
+
+from __future__ import annotations
+
+from scipy.stats import qmc
+
+from lcbo.methods.classical_options import SobolOptions
+from lcbo.methods.model_free import ModelFree
+from lcbo.methods.protocol import Array, Setup
+from lcbo.random import generator
+
+_BLOCK = 256  # a power of two keeps the sequence balanced
+
+
+class Sobol(ModelFree):
+    """The initial design, then one scrambled Sobol sequence, as many points at a time as are wanted."""
+
+    def __init__(self, setup: Setup, options: SobolOptions) -> None:  # noqa: ARG002  (has no options)
+        super().__init__(setup)
+        self._sequence = qmc.Sobol(setup.dim, scramble=True, rng=generator(setup.seed, "sobol"))
+        self._drawn: list[Array] = []
+
+    def _batch(self) -> list[Array]:
+        return self._further(1)
+
+    def _further(self, count: int) -> list[Array]:
+        while len(self._drawn) < count:
+            self._drawn += list(self._sequence.random(_BLOCK))
+        points, self._drawn = self._drawn[:count], self._drawn[count:]
+        return points
