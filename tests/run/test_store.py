@@ -26,8 +26,8 @@ EXTREMES = [0.1, -0.0, 5e-324, 1.7976931348623157e308, 1 / 3, -1e-17]
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "run.db"
+def path(quick_folder: Path) -> Path:
+    return quick_folder / "run.db"
 
 
 def asked(*ids: int) -> list[tuple[Candidate, np.ndarray]]:
@@ -194,18 +194,18 @@ class TestOwnership:
 
     def test_dead_owner_is_replaced(self, path, monkeypatch):
         me = Owner.this_process()
-        monkeypatch.setattr(Owner, "this_process", lambda: replace(me, birth="1"))
-        Store.create(path, {}, None)  # and never closed
-        monkeypatch.undo()
+        with monkeypatch.context() as patch:
+            patch.setattr(Owner, "this_process", lambda: replace(me, birth="1"))
+            Store.create(path, {}, None)  # and never closed
         run = Store.open(path)
         assert read(path).writer == run.owner
         run.close()
 
     def test_owner_on_another_machine_is_left_alone_until_unlocked(self, path, monkeypatch):
         me = Owner.this_process()
-        monkeypatch.setattr(Owner, "this_process", lambda: replace(me, host="cluster7", token="far"))
-        far = Store.create(path, {}, None)
-        monkeypatch.undo()
+        with monkeypatch.context() as patch:
+            patch.setattr(Owner, "this_process", lambda: replace(me, host="cluster7", token="far"))
+            far = Store.create(path, {}, None)
         hint = rf"process {os.getpid()} on cluster7 is writing.*lcbo unlock {path}"
         with pytest.raises(RunInUseError, match=hint):
             Store.open(path)

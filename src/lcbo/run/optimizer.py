@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +20,7 @@ from lcbo.methods import registry
 from lcbo.methods.protocol import Belief, Method
 from lcbo.problem import Problem
 from lcbo.run import answer
+from lcbo.run.checks import count
 from lcbo.run.database import present
 from lcbo.run.describe import describe_run, rebuild_value
 from lcbo.run.entries import Contents
@@ -27,7 +28,7 @@ from lcbo.run.ledger import Ledger
 from lcbo.run.log import Log
 from lcbo.run.result import Result
 from lcbo.run.resume import check_same, check_versions, facts_of, rebuilt_problem, replay
-from lcbo.run.setup import build_setup, count, read_data, read_outcomes, read_points, read_seed
+from lcbo.run.setup import build_setup, read_data, read_outcomes, read_points, read_seed
 from lcbo.run.store import Store
 from lcbo.steps.kkt import Kkt
 from lcbo.types import Array, Candidate, Record
@@ -53,10 +54,8 @@ class Optimizer:
 
     Attributes:
         problem: the problem.
-        method: name of the method.
-        budget: evaluations in all, or ``None``.
-        log: ended evaluations.
-        n_asked: candidates handed out so far.
+        method: name of the method, with its ``options``.
+        store: the open run file, if there is one.
     """
 
     def __init__(
@@ -206,12 +205,12 @@ class Optimizer:
         """
         if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1):
             raise ArgumentError("n", "None or an integer of at least 1", repr(n))
-        self._be_current()
+        self._make_ready()
         if self.exhausted:
             return []
         with self._whole():
             with self._threads.limit(limits=1):
-                proposals = self._method.ask(n, self._ledger.left)
+                proposals = self._method.ask(n, self._books.left)
             candidates = []
             for proposal in proposals:
                 x = self.problem.space.from_unit(proposal.u)
@@ -220,7 +219,7 @@ class Optimizer:
             if self.store is not None and candidates:
                 handed = [(c, proposal.u) for c, proposal in zip(candidates, proposals, strict=True)]
                 self.store.record_ask(n, handed, self._method.info(), self._method.state())
-            self._ledger.hand_out(candidates)
+            self._books.hand_out(candidates)
         return candidates
 
     def tell(
@@ -246,14 +245,14 @@ class Optimizer:
             came = "neither" if failed is None else "both"
             raise ArgumentError("tell", "either outcomes or failed='reason'", came)
         told, failed = self._read_report(outcomes, failed)
-        self._be_current()
+        self._make_ready()
         if not self._ledger.owes(id, told, failed):
             return
         record = record or Record()
         with self._whole():
             if self.store is not None:
                 self.store.record_tell(id, _finite(told), failed=failed, final=final, record=record)
-            event = self._ledger.accept(id, told, failed, final, record)
+            event = self._books.accept(id, told, failed, final, record)
             if event is not None:
                 with self._threads.limit(limits=1):
                     self._method.tell(event.key, event.y)
@@ -268,7 +267,7 @@ class Optimizer:
     ) -> None:
         """Put on record what came of an evaluation that had been given up; the run does not use it."""
         told, failed = self._read_report(outcomes, failed)
-        self._be_current()
+        self._make_ready()
         if id not in self._ledger.ended:
             raise TellError(f"id: expected a candidate whose evaluation has ended; got {id!r}")
         if self.store is not None:
@@ -320,13 +319,13 @@ class Optimizer:
         # The algebra is small: several threads make it no faster on an idle machine and many times slower
         # on a busy one, and one thread sums in one order. The user's function keeps all its threads.
         self._threads = ThreadpoolController()
-        self._ledger = Ledger(self.problem, self._setup.budget)
+        self._books = Ledger(self.problem, self._setup.budget)
         for x, outcomes in self._prior:
             key = self._method.include(self.problem.space.to_unit(x), self.problem.to_rows(outcomes))
-            self._ledger.include(key, x, outcomes)
+            self._books.include(key, x, outcomes)
         if past is not None:
             with self._threads.limit(limits=1):
-                replay(past, self._ledger, self._method)
+                replay(past, self._books, self._method)
 
     def _extend(self, budget: int | None) -> None:
         """Let the budget of a stored run grow; ``None`` leaves it as it is."""
@@ -340,13 +339,24 @@ class Optimizer:
             raise ArgumentError("budget", f"{stated}, as the run has", budget)
         assert self.store is not None
         self.store.record_budget(budget)
-        self._ledger.budget = budget
+        self._books.budget = budget
         self._method.extend(budget)
 
-    def _be_current(self) -> None:
-        """Make ready for a change; after one that broke off, what the file holds is what happened."""
+    @property
+    def _ledger(self) -> Ledger:
+        """The books, up to date where the store can be read."""
+        with suppress(StoreError):
+            self._catch_up()
+        return self._books
+
+    def _make_ready(self) -> None:
+        """Make ready for a change of the run."""
         if self._read_only is not None:
             raise StoreError(f"{self._read_only}: opened for reading; Optimizer.open(path) goes on with it")
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """After a change that broke off, begin again from the store: what it holds is what happened."""
         if self._broken_off and self.store is not None:
             self._begin(self.store.contents())
             self._broken_off = False

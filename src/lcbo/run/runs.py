@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lcbo.problem import Problem
+    from lcbo.run.log import Log
     from lcbo.run.result import Result
+    from lcbo.types import Candidate
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,16 @@ class Run:
         for entry in self.entries:
             ledger.enter(entry)
         return ledger
+
+    @property
+    def log(self) -> Log:
+        """Ended evaluations, as they were observed."""
+        return self._ledger.log
+
+    @property
+    def pending(self) -> list[Candidate]:
+        """Candidates handed out whose evaluation has not ended."""
+        return [candidate for candidate, _ in self._ledger.pending.values()]
 
     def result(self) -> Result:
         """Return the answer so far."""

@@ -90,7 +90,7 @@ class Store:
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, owner: Owner) -> None:
-        self.path = path
+        self.path = path.resolve()
         self.owner = owner
         self._db: sqlite3.Connection | None = connection
         _opened.add(self)
@@ -298,7 +298,7 @@ def _acquire(db: sqlite3.Connection, path: Path, owner: Owner) -> None:
 
 def _refuse_inherited(path: Path) -> None:
     """Raise in a fork of a process that has the run open: SQLite's locks do not survive a fork."""
-    if any(store.owner.pid != os.getpid() and store.path.samefile(path) for store in _opened):
+    if any(store.owner.pid != os.getpid() and store.path == path.resolve() for store in _opened):
         raise StoreError(f"{path}: it was open when this process was forked; open it in a fresh process")
 
 
