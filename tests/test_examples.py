@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+FOLDER = Path(__file__).parents[1] / "examples"
+EXAMPLES = sorted([*FOLDER.glob("*.py"), *FOLDER.glob("*/run.py")])
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: str(p.relative_to(FOLDER)))
 def test_example_runs_and_is_short(path, tmp_path):
     assert len(path.read_text().splitlines()) < 60
     done = subprocess.run(
