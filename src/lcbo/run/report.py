@@ -16,6 +16,7 @@ import numpy as np
 
 from lcbo.errors import ModelError
 from lcbo.run import report_figures as figures
+from lcbo.run.entries import Budgeted
 from lcbo.run.report_chart import number
 from lcbo.run.report_page import (
     code,
@@ -29,7 +30,6 @@ from lcbo.run.report_page import (
     table,
     tiles,
 )
-from lcbo.run.entries import Budgeted
 
 if TYPE_CHECKING:
     from lcbo.methods.protocol import Belief
@@ -134,7 +134,7 @@ def _answer(run: Run, result: Result, order: list[int]) -> str:
     best = getattr(problem, "best_known", None)
     noisy = result.pof not in (0.0, 1.0)
     picture = figures.convergence(problem, result.history, None if best is None else best.value, noisy)
-    picture += figures.violation(problem, result.history, run.optimizer.log.scale())
+    picture += figures.violation(problem, result.history, run.log.scale())
     limits = f"<h3>Constraints at the answer</h3>{_limits(run, result, order)}" if order else ""
     columns = [f"<div><h3>Design</h3>{design}</div>", f"<div>{limits}{_stationarity(result)}{picture}</div>"]
     return section("Answer", paragraph(_sentences(result.message)), side_by_side(columns))
@@ -186,7 +186,7 @@ def _progress(run: Run, result: Result, order: list[int]) -> str:
 def _sensitivity(run: Run, result: Result, order: list[int]) -> str:
     if result.x is None:
         return ""
-    history, log = result.history, run.optimizer.log
+    history, log = result.history, run.log
     objective = log.rows[:, 0]
     ranked = np.lexsort((objective, ~history.feasible))
     usable = [int(i) for i in ranked if np.isfinite(objective[i]) and history.feasible[i]]
@@ -220,13 +220,13 @@ def _method(run: Run) -> str:
 
 
 def _failures(run: Run) -> str:
-    failed = [o for o in run.optimizer.log.observations if o.failed]
+    failed = [o for o in run.log.observations if o.failed]
     if not failed:
         return ""
     count = Counter(figures.shortened(o.failed, 300) for o in failed)
     latest = {figures.shortened(o.failed, 300): o.id for o in failed}
     rows = [(escape(reason), str(n), str(latest[reason])) for reason, n in count.most_common(20)]
-    told = len(run.optimizer.log.observations) - run.optimizer.log.n_data
+    told = len(run.log.observations) - run.log.n_data
     parts = [
         paragraph(f"{len(failed)} of {told} evaluations failed. They are recorded and the run went on."),
         table(("reason", "times", "latest candidate"), rows, (1, 2)),
@@ -241,7 +241,7 @@ def _failures(run: Run) -> str:
 
 
 def _times(run: Run) -> str:
-    if not run.optimizer.log.observations:
+    if not run.log.observations:
         return ""
     history = run.history
     picture = figures.durations(history)
@@ -339,7 +339,7 @@ def _belief(run: Run, result: Result) -> Belief | None:
 
 def _tightest(run: Run, result: Result) -> list[int]:
     """Return the constraints' numbers, least slack in standard deviations first."""
-    scale = run.optimizer.log.scale()
+    scale = run.log.scale()
     rooms = []
     for constraint in run.problem.constraints:
         low, high = constraint.interval

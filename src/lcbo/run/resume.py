@@ -17,6 +17,7 @@ from lcbo.run import answer
 from lcbo.run.describe import describe_problem, describe_value, differences, fingerprint, rebuild_problem
 from lcbo.run.entries import Asked, Budgeted, Contents
 from lcbo.run.ledger import Ledger
+from lcbo.run.problem_file import rebuilt_command_problem
 
 _LINES = 12  # of a difference shown
 
@@ -57,9 +58,12 @@ def check_versions(past: Contents) -> None:
 
 def rebuilt_problem(meta: Mapping[str, Any]) -> Problem:
     """Return a stored run's problem, with its function where there is a recipe that still gives it."""
-    if meta["source"] is not None:
-        with suppress(LcboError, ImportError):
-            problem = from_source(meta["source"])
+    source = meta["source"] or {}
+    with suppress(LcboError, ImportError):
+        if "command" in source:
+            return rebuilt_command_problem(meta)
+        if "name" in source:
+            problem = from_source(source)
             if not differences(meta["problem"], describe_problem(problem)):
                 return problem
     return rebuild_problem(meta["problem"])

@@ -1,0 +1,85 @@
+"""The commands together, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import errno
+import warnings
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import lcbo
+from lcbo.cli import asking, listing, looking, running, screen
+from lcbo.cli.codes import ERROR, EXAMPLES, INTERRUPTED
+from lcbo.errors import LcboError
+from lcbo.experiments.command import app as experiment
+
+
+class Commands(TyperGroup):
+    """Runs a command and turns the errors a user can do something about into one line."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was chosen."""
+        with warnings.catch_warnings():
+            screen.one_line_warnings()
+            try:
+                return super().invoke(ctx)
+            except (LcboError, ImportError) as error:
+                screen.remark(f"lcbo: {error}")
+            except OSError as error:
+                if error.errno == errno.EPIPE:  # the reader of our output has gone
+                    raise
+                screen.remark(f"lcbo: {error.filename or ''}: {error.strerror or error}")
+            except KeyboardInterrupt:
+                screen.remark("lcbo: interrupted")
+                raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(ERROR)
+
+
+app = typer.Typer(
+    cls=Commands,
+    help="Local constrained Bayesian optimization of expensive, noisy black boxes.",
+    epilog="Exit codes: 0 done, 1 error, 2 wrong command line, 3 no feasible design, 4 nothing to hand out, "
+    "130 interrupted.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        screen.say(f"lcbo {lcbo.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Local constrained Bayesian optimization of expensive, noisy black boxes."""
+
+
+_PANELS: dict[str, list[Callable[..., None]]] = {
+    "Optimize": [running.run, running.resume, running.check, running.demo],
+    "By hand or with a queue": [asking.new, asking.ask, asking.tell],
+    "Look at a run": [
+        looking.status,
+        looking.best,
+        looking.plot,
+        looking.report,
+        looking.export,
+        looking.unlock,
+    ],
+    "What there is": [listing.problems, listing.methods],
+}
+for _panel, _commands in _PANELS.items():
+    for _command in _commands:
+        _examples = "Examples:\n" + "\n".join(EXAMPLES[_command.__name__])
+        app.command(rich_help_panel=_panel, epilog=_examples)(_command)
+app.add_typer(experiment, name="experiment", rich_help_panel="What there is")

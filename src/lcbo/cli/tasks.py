@@ -1,0 +1,50 @@
+"""From what stands on the command line to a problem and how to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import lcbo
+from lcbo.errors import ArgumentError
+from lcbo.problem import Problem
+from lcbo.run.problem_file import Task, read_problem_file
+
+_PER_VARIABLE = 40  # evaluations of a named problem, unless the user says how many
+
+
+def read_task(target: str, variant: Mapping[str, Any], noise: float | None, seed: int | None) -> Task:
+    """Return the task of a problem file or of a named benchmark.
+
+    Args:
+        target: path of a problem file, or the name of a benchmark.
+        variant: arguments of a benchmark.
+        noise: noise level of a benchmark, ``None`` for none.
+        seed: of the run, which is also the noise's.
+    """
+    named = target.lower() in lcbo.problems.names()
+    if not named and not target.endswith(".toml") and not Path(target).is_file():
+        names = ", ".join(lcbo.problems.names())
+        raise ArgumentError("PROBLEM", f"a problem file (problem.toml) or one of {names}", repr(target))
+    if not named:
+        for option, given in (("--variant", bool(variant)), ("--noise", noise is not None)):
+            if given:
+                raise ArgumentError(option, "a named problem beside it", f"the file {target}")
+        return read_problem_file(target)
+    problem: Problem = lcbo.problems.make(target, **variant)
+    settings = {"budget": _PER_VARIABLE * problem.dim}
+    if noise is not None:
+        problem = lcbo.problems.make(target, **variant).noisy(rng=seed or 0, sd=noise)
+    return Task(target.lower(), problem, settings)
+
+
+def summary(problem: Problem) -> str:
+    """Return what is to be solved in one sentence."""
+    goal = "maximise" if problem.objective.maximize else "minimise"
+    shown = [str(c) for c in problem.constraints]
+    words = f"{goal} {problem.objective.name} over {problem.dim} variables"
+    if not shown:
+        return words
+    listed = " and ".join([", ".join(shown[:-1]), shown[-1]] if 1 < len(shown) <= 4 else shown[:1])
+    return f"{words} subject to {listed if len(shown) <= 4 else f'{len(shown)} constraints'}"

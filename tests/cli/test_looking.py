@@ -1,0 +1,129 @@
+import json
+import math
+import socket
+import sqlite3
+
+import pandas as pd
+import pytest
+
+import lcbo as library
+
+
+@pytest.fixture
+def run(folder):
+    """A run of the laboratory with a failure whose reason would like to steer the terminal."""
+    problem = library.Problem([(0.0, 1.0)] * 3, ["c <= 0", "d >= -9"], "f")
+    with library.Optimizer(problem, "sobol", budget=6, store=folder / "run.db") as optimizer:
+        for c in optimizer.ask(5):
+            if c.id == 2:
+                optimizer.tell(c.id, failed="\x1b[31mdiverged [bold]")
+            elif c.id != 4:
+                optimizer.tell(c.id, {"f": float(c.id), "c": 0.5 - c.id, "d": float(c.x[0])})
+    return "run.db"
+
+
+def test_status_is_one_screen(lcbo, run):
+    text = lcbo("status", run).stdout
+    assert len(text.splitlines()) < 24
+    for words in (
+        "minimise f over 3 variables subject to c <= 0 and -9 <= d",
+        "4 of 6 evaluations, 1 pending, 1 failed",
+        "f = 1, feasible as observed (candidate 1)",
+        "writing     nobody",
+        "candidate 2: \N{REPLACEMENT CHARACTER}[31mdiverged [bold]",
+        "pending     4",
+        "lcbo ask run.db",
+    ):
+        assert words in text, words
+
+
+def test_status_as_json(lcbo, run):
+    at = json.loads(lcbo("status", run, "--json").stdout)
+    assert (at["ended"], at["failed"], at["pending"], at["budget"]) == (4, 1, [4], 6)
+    assert at["feasible"]
+    assert at["best"]["id"] == 1
+
+
+def test_status_of_an_empty_run_and_of_an_infeasible_one(lcbo):
+    problem = library.Problem([(0.0, 1.0)], ["c <= 0"], "f")
+    with library.Optimizer(problem, "sobol", store="new.db") as optimizer:
+        assert "nothing evaluated yet" in lcbo("status", "new.db").stdout
+        [c] = optimizer.ask(1)
+        optimizer.tell(c.id, {"f": 1.0, "c": 3.0})
+        text = lcbo("status", "new.db").stdout
+    assert "nothing feasible yet; least violation" in text
+    assert "alive" in text
+
+
+def test_best_shows_design_and_slack(lcbo, run):
+    text = lcbo("best", run).stdout
+    assert "f = 1 after 4 evaluations" in text
+    rows = {line.split()[0]: line.split() for line in text.splitlines() if line}
+    with library.open_run(run) as stored:
+        x = stored.result().x
+    assert [float(rows[f"x{i}"][1]) for i in range(3)] == pytest.approx(x, rel=1e-5)
+    assert rows["c"] == ["c", "<=", "0", "-0.5", "0.5", "holds"]
+
+
+def test_best_as_json_is_valid_and_complete(lcbo, run):
+    best = json.loads(lcbo("best", run, "--json").stdout)
+    assert best["outcomes"] == {"f": 1.0, "c": -0.5, "d": best["x"]["x0"]}
+    assert best["slack"]["c <= 0"] == 0.5
+    assert best["success"] is True
+
+
+def test_best_of_nothing_is_null_not_nan(lcbo):
+    library.Optimizer(library.Problem([(0.0, 1.0)], ["c <= 0"], "f"), store="new.db").close()
+    done = lcbo("best", "new.db", "--json", code=3)
+    best = json.loads(done.stdout, parse_constant=lambda text: pytest.fail(text))
+    assert best["x"] is None
+    assert best["fun"] is None
+    assert "no evaluation has succeeded yet" in lcbo("best", "new.db", code=3).stdout
+
+
+def test_export_writes_the_history(lcbo, run):
+    assert "4 evaluations written to out.csv" in lcbo("export", run, "out.csv").stderr
+    table = pd.read_csv("out.csv", index_col="id")
+    assert table.loc[1, "f"] == 1.0
+    assert math.isnan(table.loc[2, "f"])
+    assert ".csv or .parquet" in lcbo("export", run, "out.xls", code=1).stderr
+
+
+@pytest.mark.parametrize(("out", "magic"), [("run.png", b"\x89PNG"), ("x.svg", b"<?xml"), ("x.pdf", b"%PDF")])
+def test_plot_writes_a_picture(lcbo, run, folder, out, magic):
+    lcbo("plot", run, *([] if out == "run.png" else ["-o", out]))
+    assert (folder / out).read_bytes().startswith(magic)
+
+
+def test_plot_of_an_empty_run_and_of_an_unknown_format(lcbo, run):
+    library.Optimizer(library.Problem([(0.0, 1.0)], objective="$f_"), store="new.db").close()
+    lcbo("plot", "new.db")
+    assert "path: expected a file ending in" in lcbo("plot", run, "-o", "x.abc", code=1).stderr
+
+
+def test_report_writes_a_page(lcbo, run, folder):
+    assert "written to run.html" in lcbo("report", run).stderr
+    assert (folder / "run.html").read_text().startswith("<!DOCTYPE html>")
+    lcbo("report", run, "-o", "other.html")
+    assert (folder / "other.html").exists()
+    done = lcbo("report", run, "-o", "no/such/folder.html", code=1)
+    assert done.stderr == "lcbo: no/such/folder.html: No such file or directory\n"
+
+
+def test_unlock_frees_a_run_of_another_machine_but_not_one_that_lives(lcbo, run):
+    assert "belonged to nobody" in lcbo("unlock", run).stderr
+    with library.Optimizer.open(run) as optimizer:
+        assert "alive" in lcbo("unlock", run, code=1).stderr
+        optimizer.tell(4, failed="still possible")
+    assert socket.gethostname() not in lcbo("status", run).stdout
+
+
+@pytest.mark.parametrize("command", ["status", "best", "plot", "report", "unlock", "resume"])
+def test_files_that_are_no_runs_are_one_line(lcbo, folder, command):
+    assert lcbo(command, "none.db", code=1).stderr.count("\n") == 1
+    (folder / "text.db").write_text("hello, this is not a run")
+    sqlite3.connect(folder / "empty.db").close()
+    for name in ("text.db", "empty.db"):
+        done = lcbo(command, name, code=1)
+        assert done.stderr.startswith(f"lcbo: {name}: ")
+        assert done.stderr.count("\n") == 1

@@ -1,0 +1,193 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import lcbo as library
+
+
+def test_run_of_a_named_problem_keeps_it_and_prints_the_answer(lcbo, folder):
+    done = lcbo("run", "hs71", "--budget", 12, "--seed", 2, "--option", "explore=3", code=(0, 3))
+    assert "hs71: minimise" in done.stderr
+    assert "kept in hs71.db" in done.stderr
+    assert "lcbo report hs71.db" in done.stderr
+    assert "after 12 evaluations" in done.stdout
+    assert not any(line.endswith(" ") for line in done.stdout.splitlines())
+    with library.open_run(folder / "hs71.db") as run:
+        assert run.meta["seed"] == 2
+        assert run.meta["options"] == {"explore": 3}
+        assert run.status.ended == 12
+        expected = library.minimize(library.problems.make("hs71"), budget=12, rng=2, options={"explore": 3})
+        assert run.result().fun == expected.fun
+
+
+def test_run_again_goes_on_and_other_arguments_are_refused_with_a_difference(lcbo):
+    lcbo("run", "hs71", "--store", "a.db", "--budget", 6, code=(0, 3))
+    done = lcbo("run", "hs71", "--store", "a.db", "--budget", 9, "--json", code=(0, 3))
+    assert "going on with a.db" in done.stderr
+    assert json.loads(done.stdout)["nfev"] == 9
+    done = lcbo("run", "hs71", "--store", "a.db", "--budget", 9, "--seed", 1, code=1)
+    assert "seed: the run has 0; now it is 1" in done.stderr
+
+
+def test_resume_adds_budget_and_equals_one_long_run(lcbo):
+    arguments = ("--noise", 0.1, "--seed", 5)
+    lcbo("run", "hs71", "--store", "short.db", "--budget", 8, *arguments, code=(0, 3))
+    done = lcbo("resume", "short.db", "--budget", 12, "--json", code=(0, 3))
+    assert "going on after 8 evaluations" in done.stderr
+    with library.open_run("short.db") as run:
+        assert run.status.ended == 12
+        assert run.meta["source"]["noise"]["rng"] == 5
+        assert run.history["best_feasible"].size == 12
+
+
+def test_variants_of_a_named_problem(lcbo):
+    lcbo("run", "gp_sample", "--variant", "d=3", "--budget", 4, "--method", "sobol", code=(0, 3))
+    with library.open_run("gp_sample.db") as run:
+        assert run.problem.dim == 3
+        assert run.problem.fun is not None
+
+
+def test_no_feasible_design_has_its_own_exit_code(lcbo, folder):
+    (folder / "never.toml").write_text(
+        'objective = "f"\nconstraints = ["c <= -1"]\n[variables]\nx = [0, 1]\n'
+        '[command]\nrun = "echo \'{\\"f\\": {{ x }}, \\"c\\": 1}\'"\n[run]\nbudget = 3\nmethod = "sobol"\n'
+    )
+    done = lcbo("run", "never.toml", code=3)
+    assert "nothing feasible was observed" in done.stdout
+    assert "violated" in done.stdout
+    lcbo("best", "never.db", code=3)
+
+
+def test_run_and_resume_of_a_problem_file_with_a_command(lcbo, folder):
+    lcbo(
+        "run",
+        "program.toml",
+        "--budget",
+        4,
+        "--retries",
+        1,
+        "--method",
+        "sobol",
+        "--timeout",
+        20,
+        code=(0, 3),
+    )
+    with library.open_run("program.db") as run:
+        assert run.meta["source"]["evaluation"] == {"timeout": 20.0, "retries": 1}
+        assert run.problem.fun is not None
+        assert run.history.loc[0, "cost"] == run.history.loc[0, "t"]
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    os.chdir(elsewhere)  # the command is found wherever the run is resumed
+    lcbo("resume", folder / "program.db", "--budget", 6, code=(0, 3))
+    with library.open_run(folder / "program.db") as run:
+        assert run.status.ended == 6
+        assert run.status.failed == 0
+        workers = set(run.history["worker"])
+    assert f"{os.getpid()}" not in "".join(workers)  # the timeout is remembered: it means a child process
+
+
+def test_resume_of_a_command_that_is_gone_says_what_is_missing(lcbo, folder):
+    (folder / "deck.txt").write_text("{{ t }} {{ w1 }} {{ w2 }}")
+    text = (folder / "lab.toml").read_text() + '[command]\nrun = "true"\ntemplates = { deck = "deck.txt" }\n'
+    (folder / "deck.toml").write_text(text)
+    done = lcbo("run", "deck.toml", "--budget", 3, "--method", "sobol", code=1)
+    assert "stdout" in done.stderr  # it wrote nothing
+    (folder / "deck.txt").unlink()
+    assert "deck.txt" in lcbo("resume", "deck.db", code=1).stderr
+
+
+def test_resume_without_a_function_says_what_to_do(lcbo):
+    lcbo("new", "run.db", "lab.toml")
+    assert "lcbo ask and tell" in lcbo("resume", "run.db", code=1).stderr
+
+
+def test_run_needs_a_command_and_a_budget(lcbo, folder):
+    assert "a table [command]" in lcbo("run", "lab.toml", code=1).stderr
+    (folder / "open.toml").write_text((folder / "program.toml").read_text().replace("budget = 20", ""))
+    assert "--budget: expected" in lcbo("run", "open.toml", code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nonsense"], "PROBLEM: expected a problem file (problem.toml) or one of truss25"),
+        (["nonsense.toml"], "nonsense.toml: expected a problem file; got No such file"),
+        (["lab.toml", "--noise", "0.1"], "--noise: expected a named problem"),
+        (["lab.toml", "--variant", "a=1"], "--variant: expected a named problem"),
+        (["hs71", "--variant", "a=1"], "make('hs71'): expected only the arguments tol; got a=1"),
+        (["hs71", "--method", "magic"], "method: expected one of"),
+        (["hs71", "--option", "magic=1"], "options: expected options of lcbo"),
+    ],
+)
+def test_mistakes_are_one_line(lcbo, arguments, message):
+    done = lcbo("run", *arguments, code=1)
+    assert f"lcbo: {message}" in done.stderr
+
+
+def test_check_explains_what_it_saw(lcbo):
+    text = lcbo("check", "program.toml", "--repeats", 2).stdout
+    for words in (
+        "middle of the box",
+        "strength",
+        "0.5 <= strength",
+        "mass <= 2",
+        "holds",
+        "float",
+        "Returned and not used: other.",
+        "All constraints hold there.",
+        "20 of them take about",
+        "Repeated evaluations agree, as stated.",
+    ):
+        assert words in text, words
+
+
+def test_check_measures_noise(lcbo):
+    text = lcbo("check", "hs71", "--noise", 0.1, "--repeats", 3).stdout
+    assert "noise sd" in text
+    assert "Repeated evaluations differ: there is noise." in text
+
+
+def test_check_of_a_failing_command_shows_why(lcbo, folder):
+    text = (folder / "program.toml").read_text().replace("echo '", "echo doomed >&2; exit 3; echo '")
+    (folder / "bad.toml").write_text(text)
+    done = lcbo("check", "bad.toml", code=1)
+    assert "The evaluation failed" in done.stdout
+    assert "exit code 3" in done.stdout
+    assert "doomed" in done.stdout
+    assert "[command]" in lcbo("check", "lab.toml", code=1).stderr
+
+
+def test_ctrl_c_stops_cleanly_and_says_how_to_resume(folder):
+    text = (folder / "program.toml").read_text().replace("echo '", "sleep 0.2; echo '")
+    (folder / "slow.toml").write_text(text)
+    script = "from lcbo.cli import app; app()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, "run", "slow.toml", "--method", "sobol", "--budget", "1000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while process.poll() is None and not _told(folder / "slow.db"):
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "lcbo resume slow.db" in err
+    assert "Traceback" not in err
+    assert "interrupted" in out
+    with library.open_run("slow.db") as run:
+        assert run.status.ended >= 1
+        assert run.status.writer is None
+
+
+def _told(path):
+    if not path.exists():
+        return False
+    with library.open_run(path) as run:
+        return run.status.ended >= 1
