@@ -49,6 +49,17 @@ def test_file_that_is_no_database_is_explained(tmp_path):
     db.close()
 
 
+def test_quoted_garbage_is_cut(tmp_path):
+    db = sqlite3.connect(tmp_path / "a.db")
+    text = failure(lambda: db.execute("SELECT CAST(x'ff0a1b' || zeroblob(2000) AS TEXT)").fetchall())
+    assert text.startswith(
+        "run.db: cannot be written: the run file is damaged, or not a run file (Could not de"
+    )
+    assert "\n" not in text
+    assert len(text) < 250
+    db.close()
+
+
 def test_error_of_the_system_is_explained():
     def fail():
         raise OSError(errno.EIO, "Input/output error", "/some/where/.hidden")

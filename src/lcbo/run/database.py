@@ -46,9 +46,15 @@ def explained(path: Path, action: str, loss: str = "") -> Iterator[None]:
         kind = _kind(error)
         hint = next((hint for name, hint in _HINTS.items() if kind.startswith(name)), None)
         hint = hint or "the run file is damaged, or not a run file"
-        raise StoreError(f"{path}: cannot be {action}: {hint} ({error}){because}") from error
+        raise StoreError(f"{path}: cannot be {action}: {hint} ({_brief(error)}){because}") from error
     except OSError as error:
         raise StoreError(f"{path}: cannot be {action}: {error.strerror or error}{because}") from error
+
+
+def _brief(error: sqlite3.Error) -> str:
+    """Return an error in a few plain words; some quote what they could not read."""
+    text = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())
+    return text if len(text) <= 100 else text[:97] + "..."
 
 
 def _kind(error: sqlite3.Error) -> str:
@@ -94,9 +100,9 @@ def check(db: sqlite3.Connection, path: Path) -> None:
         raise StoreError(
             f"{path}: expected a run file of schema {SCHEMA}; got schema {schema}: use the lcbo that wrote it"
         )
-    damage = [text for (text,) in db.execute("PRAGMA quick_check") if text != "ok"]
-    if damage:
-        raise StoreError(f"{path}: the run file is damaged: {' '.join(damage[0].split())}")
+    (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        raise StoreError(f"{path}: the run file is damaged: {found.splitlines()[-1]}")
 
 
 def sealed(row: Sequence[Any]) -> list[Any]:
