@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 export OMP_NUM_THREADS ?= 1
 export PYTHONDONTWRITEBYTECODE ?= 1
 
-.PHONY: demo test lint format docs pictures clean
+.PHONY: demo test lint format docs pictures reproduce-quick reproduce reproducing clean
 
 demo: .venv/.installed
 	$(BIN)/lcbo demo --out lcbo-demo
@@ -31,6 +31,25 @@ docs: .venv/.installed-dev
 pictures: .venv/.installed
 	$(BIN)/lcbo demo --budget 1000 --out docs/images
 
+# The paper's experiments. Runs that are there are not run again; a run that fails does not keep the figures
+# from being drawn, but is an error in the end. `reproducing` draws and writes from the results that are there.
+EXPERIMENT := $(BIN)/lcbo experiment
+SPECS := $(foreach name,main batch components penalty,experiments/$(name).toml)
+QUICK := --quick --root build/quick
+
+reproduce-quick: .venv/.installed-cma
+	$(EXPERIMENT) run $(SPECS) $(QUICK); failed=$$?; \
+	$(EXPERIMENT) figures $(SPECS) $(QUICK) --out build/quick/figures && \
+	$(EXPERIMENT) page $(SPECS) $(QUICK) --images build/quick/figures --out build/quick/reproducing.md && \
+	exit $$failed
+
+reproduce: .venv/.installed-mujoco
+	$(EXPERIMENT) run $(SPECS); failed=$$?; $(MAKE) reproducing && exit $$failed
+
+reproducing: .venv/.installed
+	$(EXPERIMENT) figures $(SPECS) --out docs/images/reproduction
+	$(EXPERIMENT) page $(SPECS) --images docs/images/reproduction --out docs/reproducing.md
+
 .venv:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lcbo needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
@@ -42,6 +61,14 @@ pictures: .venv/.installed
 .venv/.installed-dev: pyproject.toml constraints.txt | .venv
 	$(INSTALL) -e '.[dev]'
 	touch $@ .venv/.installed
+
+.venv/.installed-cma: pyproject.toml constraints.txt | .venv
+	$(INSTALL) -e '.[cma]'
+	touch $@ .venv/.installed
+
+.venv/.installed-mujoco: pyproject.toml constraints.txt | .venv
+	$(INSTALL) -e '.[cma,mujoco]'
+	touch $@ .venv/.installed-cma .venv/.installed
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

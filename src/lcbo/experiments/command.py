@@ -13,13 +13,14 @@ from rich.live import Live
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from lcbo.experiments.results import Results
     from lcbo.experiments.runner import Places, Progress
     from lcbo.experiments.spec import Cell
 
 app = typer.Typer(no_args_is_help=True, help="Run, watch and draw the experiments of a TOML spec.")
 
 Specs = Annotated[list[Path], typer.Argument(help="TOML files of experiments.", show_default=False)]
-Out = Annotated[Path | None, typer.Option(help="Folder for results and work; default: beside the spec.")]
+Root = Annotated[Path | None, typer.Option(help="Folder of results/ and work/; default: beside the spec.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Apply the spec's [quick] table: small and fast.")]
 Only = Annotated[list[str], typer.Option(help="Only runs whose TASK/LABEL/SEED starts with or holds this.")]
 
@@ -29,7 +30,7 @@ def run(
     specs: Specs,
     jobs: Annotated[int, typer.Option(help="Runs at a time; default: the number of cores.")] = 0,
     only: Only = [],  # noqa: B006  typer needs the list
-    out: Out = None,
+    root: Root = None,
     quick: Quick = False,
 ) -> None:
     """Run what is missing; stop and start it at any moment.
@@ -40,7 +41,7 @@ def run(
 
     console, failed = Console(), 0
     for spec in specs:
-        places = Places.of(spec, out=out, quick=quick)
+        places = Places.of(spec, root=root, quick=quick)
         cells = _wanted(places, only)
         begun = time.monotonic()
         with Live(console=console, refresh_per_second=2, transient=not console.is_terminal) as live:
@@ -52,14 +53,19 @@ def run(
             progress = run_missing(places, cells, jobs=jobs or _cores(), watch=show)
         minutes = (time.monotonic() - begun) / 60
         console.print(f"{spec.stem}: {len(progress.done)} of {len(cells)} runs done, {minutes:.1f} min")
+        for words in dict.fromkeys(progress.skipped.values()):
+            names = [name for name, reason in progress.skipped.items() if reason == words]
+            console.print(
+                f"skipped {len(names)} runs ({names[0]}, ...): {words}", markup=False, highlight=False
+            )
         for name, words in progress.failed.items():
-            console.print(f"[red]failed[/red] {name}: {words}", markup=True, highlight=False)
+            console.print(f"failed {name}: {words}", markup=False, highlight=False)
         failed += len(progress.failed)
     raise typer.Exit(1 if failed else 0)
 
 
 @app.command()
-def status(specs: Specs, out: Out = None, quick: Quick = False) -> None:
+def status(specs: Specs, root: Root = None, quick: Quick = False) -> None:
     """Show how many runs are there, by task and method.
 
     Example: lcbo experiment status experiments/*.toml
@@ -68,9 +74,85 @@ def status(specs: Specs, out: Out = None, quick: Quick = False) -> None:
 
     console = Console()
     for spec in specs:
-        places = Places.of(spec, out=out, quick=quick)
+        places = Places.of(spec, root=root, quick=quick)
         cells = _wanted(places, [])
         console.print(_table(cells, progress_of(places, cells), 0))
+
+
+@app.command()
+def table(
+    specs: Specs,
+    out: Annotated[Path, typer.Option(help="File to write, .csv or .parquet.")] = Path("results.csv"),
+    root: Root = None,
+    quick: Quick = False,
+) -> None:
+    """Write all finished runs as one tidy table, one row per run and checkpoint.
+
+    Example: lcbo experiment table experiments/*.toml --out results.csv
+    """
+    from lcbo.experiments.results import write_table
+
+    results = _results(specs, root, quick)
+    write_table(results, out)
+    Console().print(f"{out}: {len(results.runs)} runs, {len(results.curves)} rows", highlight=False)
+
+
+@app.command()
+def figures(
+    specs: Specs,
+    out: Annotated[Path, typer.Option(help="Folder for the PNG files.")] = Path("figures"),
+    root: Root = None,
+    quick: Quick = False,
+) -> None:
+    """Draw every figure from the runs that are there; a figure says what is missing.
+
+    Example: lcbo experiment figures experiments/*.toml --out docs/images/reproduction
+    """
+    from lcbo.experiments.figures import draw_figures
+
+    for path in draw_figures(_results(specs, root, quick), out):
+        Console().print(str(path), highlight=False)
+
+
+@app.command()
+def claims(specs: Specs, root: Root = None, quick: Quick = False) -> None:
+    """Compare the paper's claims with the runs that are there.
+
+    Example: lcbo experiment claims experiments/*.toml
+    """
+    from lcbo.experiments.claims import judge_all
+
+    shown = Table("claim", "verdict", "with lcbo", "n", box=None)
+    for judged in judge_all(_results(specs, root, quick)):
+        shown.add_row(judged.claim.title, judged.verdict, judged.default_verdict, judged.n)
+    Console().print(shown)
+
+
+@app.command()
+def page(
+    specs: Specs,
+    out: Annotated[Path, typer.Option(help="Markdown file to write.")] = Path("docs/reproducing.md"),
+    images: Annotated[Path, typer.Option(help="Folder the figures lie in.")] = Path(
+        "docs/images/reproduction"
+    ),
+    root: Root = None,
+    quick: Quick = False,
+) -> None:
+    """Write the page "Reproducing the paper": every statement computed from the runs that are there.
+
+    Example: lcbo experiment page experiments/*.toml --out docs/reproducing.md
+    """
+    from lcbo.experiments.page import write_page
+
+    write_page(_results(specs, root, quick), out, images)
+    Console().print(str(out), highlight=False)
+
+
+def _results(specs: list[Path], root: Path | None, quick: bool) -> Results:
+    from lcbo.experiments.results import read_results
+    from lcbo.experiments.runner import Places
+
+    return read_results([Places.of(spec, root=root, quick=quick) for spec in specs])
 
 
 def _wanted(places: Places, only: list[str]) -> list[Cell]:

@@ -17,7 +17,7 @@ from lcbo.experiments.figure_panel import (
     new_figure,
     series_of,
 )
-from lcbo.experiments.metrics import Spread, band, curves, pooled
+from lcbo.experiments.metrics import band, curves, pooled, strongest
 from lcbo.experiments.results import Results
 
 if TYPE_CHECKING:
@@ -102,13 +102,6 @@ def _settled(results: Results, task: str, labels: Sequence[str], column: str) ->
     return found
 
 
-def strongest_baseline(results: Results, task: str) -> str | None:
-    """Return the baseline of the paper with the lowest median final value on a main task."""
-    finals = {label: results.values("main", task, label) for label in PAPER}
-    medians = {label: Spread.of(values).median for label, values in finals.items() if len(values)}
-    return min(medians, key=lambda label: medians[label]) if medians else None
-
-
 def _tasks(
     results: Results, spec: str, tasks: Sequence[str], *, columns: int, baseline: bool = False
 ) -> Figure:
@@ -118,12 +111,12 @@ def _tasks(
         lines = series_of(results, spec, task, labels)
         missing = missing_text(results, spec, task, labels)
         if baseline:
-            strongest = strongest_baseline(results, task)
-            if strongest is None:
+            best = strongest(results, task, PAPER)
+            if best is None:
                 missing = "; ".join(filter(None, [missing, "no baseline to compare with yet"]))
             else:
-                rival = series_of(results, "main", task, [strongest])
-                lines += [replace(line, name=f"strongest: {shown(strongest)}") for line in rival]
+                rival = series_of(results, "main", task, [best])
+                lines += [replace(line, name=f"strongest: {shown(best)}") for line in rival]
         draw_panel(axes, task, lines, reference=_reference(results, task, lines), missing=missing)
     return figure
 

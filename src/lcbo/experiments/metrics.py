@@ -209,3 +209,10 @@ def ranks(finals: pd.DataFrame, labels: Sequence[str]) -> Ranks:
         rank[label] = 1.0 + sum(lost)
         n[label] = min((pair.n for pair in pairs), default=int(finals[label].notna().sum()))
     return Ranks(rank, n)
+
+
+def strongest(results: Results, task: str, labels: Sequence[str]) -> str | None:
+    """Return the label with the lowest median final value on a task of ``main``; ``None`` if none was run."""
+    finals = {label: results.values("main", task, label) for label in labels}
+    medians = {label: Spread.of(values).median for label, values in finals.items() if len(values)}
+    return min(medians, key=lambda label: medians[label]) if medians else None

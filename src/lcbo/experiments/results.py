@@ -116,7 +116,7 @@ def read_results(places: Sequence[Places]) -> Results:
             curves.append(_curve(kept).assign(**keys))
             events.append(pd.DataFrame(kept["events"]).assign(**keys))
     return Results(
-        pd.DataFrame(runs, columns=RUN),
+        pd.DataFrame(runs, columns=RUN) if runs else _empty(RUN),
         _joined(curves, CURVE),
         _joined(events, EVENT),
         pd.DataFrame([(*key, *counts) for key, counts in cells.items()], columns=CELL),
@@ -201,4 +201,10 @@ def _numbers(values: Sequence[float | None], otherwise: float) -> Array:
 
 def _joined(parts: Sequence[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
     parts = [part for part in parts if len(part)]
-    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+    return pd.concat(parts, ignore_index=True)[columns] if parts else _empty(columns)
+
+
+def _empty(columns: list[str]) -> pd.DataFrame:
+    """Return a table without rows whose columns have the types they have with rows."""
+    text = {"spec", "task", "label", "method", "kind", "machine", "versions"}
+    return pd.DataFrame({name: pd.Series(dtype=object if name in text else np.float64) for name in columns})

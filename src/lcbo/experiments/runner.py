@@ -1,7 +1,8 @@
 """Running what is missing of an experiment: one process per run, several at a time, at any moment again.
 
 A run in progress is a store file under the work folder; a finished run is one JSON file under the results
-folder, and is never run again. Killing the runner loses nothing: the next one goes on from the stores.
+folder, and is never run again. Killing the runner loses nothing: the next one goes on from the stores. A run
+whose method or optional package is not installed is skipped, not failed.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from pathlib import Path
 
 from lcbo.experiments.cell import run_cell
 from lcbo.experiments.spec import Cell, Spec, read_spec
+from lcbo.methods import registry
 from lcbo.run.store import tells_in
 
 RESULTS = "results"
+LACKING = 69  # exit code of a run that needs an extra which is not installed
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,10 @@ class Places:
     quick: bool = False
 
     @classmethod
-    def of(cls, spec: str | Path, *, out: str | Path | None = None, quick: bool = False) -> Places:
-        """Return the usual places: ``results/`` and ``work/`` beside the spec, or under ``out``."""
+    def of(cls, spec: str | Path, *, root: str | Path | None = None, quick: bool = False) -> Places:
+        """Return the usual places: ``results/`` and ``work/`` beside the spec, or under ``root``."""
         path = Path(spec)
-        root = path.parent if out is None else Path(out)
+        root = path.parent if root is None else Path(root)
         return cls(path, root / RESULTS / path.stem, root / "work" / path.stem, quick)
 
     def read(self) -> Spec:
@@ -71,6 +74,7 @@ class Progress:
         running: runs in progress, with the evaluations they have.
         missing: runs not begun, or interrupted.
         failed: runs whose process ended without a result, with its last words.
+        skipped: runs that need something which is not installed, with what it is.
         seconds: wall time of every run finished by this runner.
     """
 
@@ -78,6 +82,7 @@ class Progress:
     running: dict[str, int] = field(default_factory=dict)
     missing: list[Cell] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -107,6 +112,9 @@ def run_missing(
         poll: seconds between looks at the processes.
     """
     progress = progress_of(places, cells)
+    for cell in list(progress.missing):
+        if cell.entry.method not in registry.names():
+            _skip(progress, cell, f"there is no method {cell.entry.method!r}")
     queue, alive = list(progress.missing), dict[str, tuple[Cell, subprocess.Popen[bytes], float]]()
     try:
         while queue or alive:
@@ -121,6 +129,8 @@ def run_missing(
                     progress.missing.remove(cell)
                     progress.done.append(cell)
                     progress.seconds[name] = time.monotonic() - begun
+                elif process.returncode == LACKING:
+                    _skip(progress, cell, _last_words(places.log(cell), LACKING))
                 else:
                     progress.failed[name] = _last_words(places.log(cell), process.returncode)
             progress.running = {name: tells_in(places.store(cell)) for name, (cell, _, _) in alive.items()}
@@ -134,6 +144,11 @@ def run_missing(
             process.wait()
     progress.running = {}
     return progress
+
+
+def _skip(progress: Progress, cell: Cell, reason: str) -> None:
+    progress.missing.remove(cell)
+    progress.skipped[cell.name] = reason
 
 
 def _start(places: Places, cell: Cell) -> subprocess.Popen[bytes]:
@@ -160,7 +175,13 @@ def main(arguments: Sequence[str]) -> None:
     """Run one cell: ``SPEC CELL STORE RESULT [--quick]``."""
     spec, name, store, result, *rest = arguments
     cells = {cell.name: cell for cell in read_spec(spec, quick="--quick" in rest).cells()}
-    run_cell(cells[name], Path(store), Path(result))
+    try:
+        run_cell(cells[name], Path(store), Path(result))
+    except ImportError as error:
+        if error.name is not None:  # a real one; where an extra is missing, we raise it with a message only
+            raise
+        sys.stderr.write(f"{error}\n")
+        sys.exit(LACKING)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,237 @@
+"""The comparisons behind the claims: each returns checks with their numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from lcbo.experiments.appearance import PAPER
+from lcbo.experiments.claims import LEAST, Check, check
+from lcbo.experiments.figure_mechanism import restarts
+from lcbo.experiments.metrics import Spread, after_design, at, curves, late_gain, paired, strongest
+from lcbo.experiments.results import Results
+from lcbo.experiments.wording import against, number, percent, spread
+
+TIE = 0.02  # of a value: closer ones count as equal
+STAGNANT = 0.1  # share of the descent in the second half of the budget below which a method stagnates
+CLOSE = 0.15  # of LCBO's value: a median nearer than this is comparable
+
+
+def best_of_all(results: Results, ours: str, task: str, rivals: Sequence[str] = PAPER) -> Check:
+    """Our median final value is below that of every rival, each on the seeds both have run."""
+    own = results.values("main", task, ours)
+    seen, wins, counts = [f"{ours} {spread(own)}"], [], []
+    for rival in rivals:
+        theirs = results.values("main", task, rival)
+        pair = paired(own, theirs)
+        counts.append(pair.n)
+        words = f"{rival} {spread(theirs)}"
+        seen.append(f"{words}: {ours} {against(pair)}" if pair.n else words)
+        if pair.n >= LEAST:
+            both = own.index.intersection(theirs.index)
+            wins.append(Spread.of(own[both]).median < Spread.of(theirs[both]).median)
+    n, lost = min(counts), [not won for won in wins]
+    if n < LEAST and any(lost):  # one rival ahead decides, whatever the others do
+        n = min(count for count in counts if count >= LEAST)
+    return check(f"{ours} best on {task}", "; ".join(seen), bool(wins) and all(wins), n)
+
+
+def gaps(results: Results, ours: str, tasks: Sequence[str]) -> Check:
+    """The median lead over the strongest baseline grows from task to task."""
+    leads, seen, counts = [], [], []
+    for task in tasks:
+        rival = strongest(results, task, PAPER) or PAPER[0]
+        own = results.values("main", task, ours)
+        theirs = results.values("main", task, rival)
+        both = own.index.intersection(theirs.index)
+        counts.append(len(both))
+        lead = Spread.of(_difference(theirs[both], own[both])).median
+        leads.append(lead)
+        seen.append(f"{task}: {number(lead)} over {rival} (n = {len(both)})")
+    rising = all(a < b for a, b in pairwise(leads))
+    return check(f"the lead of {ours} grows with d", "; ".join(seen), rising, min(counts))
+
+
+def stagnates(results: Results, task: str, label: str, *, expected: bool = True) -> Check:
+    """Less than a tenth of the descent comes in the second half of the budget (or, expected not to, more)."""
+    share = late_gain(results, "main", task, label)
+    median = Spread.of(share).median
+    seen = f"share of the descent in the second half of the budget: {percent(median)} (n = {len(share)})"
+    what = f"{label} stagnates on {task}" if expected else f"{label} still descends on {task}"
+    return check(what, seen, (median < STAGNANT) == expected, len(share))
+
+
+def restarts_twice(results: Results, task: str) -> Check:
+    """Every run of SCBO restarts at least twice."""
+    found = restarts(results, task)
+    n = len(found.counts)
+    if n == 0:
+        return check(f"every scbo run on {task} restarts at least twice", "not run (n = 0)", False, 0)
+    counts = ", ".join(map(str, sorted(found.counts)))
+    times = [f"{number(s.median)} [{number(s.low)}, {number(s.high)}]" for s in (found.first, found.second)]
+    seen = f"restarts per run: {counts}; first at {times[0]}, second at {times[1]} evaluations (n = {n})"
+    return check(f"every scbo run on {task} restarts at least twice", seen, int(found.counts.min()) >= 2, n)
+
+
+def stuck_high(results: Results, ours: str, task: str, label: str = "epbo") -> list[Check]:
+    """A method ends above all others of the paper, and no lower than a Sobol search."""
+    finals = {name: results.values("main", task, name) for name in (label, ours, *PAPER, "sobol")}
+    medians = {name: Spread.of(values).median for name, values in finals.items()}
+    others = [name for name in (ours, *PAPER) if name != label]
+    seen = "; ".join(f"{name} {spread(finals[name])}" for name in (label, *others))
+    worst = all(medians[label] > medians[name] for name in others)
+    n = min(len(finals[name]) for name in (label, *others))
+    sobol = f"{label} {spread(finals[label])}; sobol {spread(finals['sobol'])}"
+    no_better = medians[label] >= medians["sobol"]
+    return [
+        check(f"{label} ends highest on {task}", seen, worst, n),
+        check(
+            f"{label} no better than Sobol search",
+            sobol,
+            no_better,
+            min(len(finals[label]), len(finals["sobol"])),
+        ),
+    ]
+
+
+def never_feasible(results: Results, task: str, label: str) -> Check:
+    """No run of a method finds a feasible point."""
+    first = results.values("main", task, label, "first_feasible")
+    without = int(np.isinf(first).sum())
+    seen = f"{without} of {len(first)} runs without a feasible point"
+    return check(f"{label} finds no feasible point on {task}", seen, without == len(first), len(first))
+
+
+def later(results: Results, ours: str, task: str, rivals: Sequence[str]) -> list[Check]:
+    """We need more evaluations than a rival to the first feasible point."""
+    own, checks = results.values("main", task, ours, "first_feasible"), []
+    for rival in rivals:
+        theirs = results.values("main", task, rival, "first_feasible")
+        both = own.index.intersection(theirs.index)
+        holds = Spread.of(own[both]).median > Spread.of(theirs[both]).median
+        seen = f"evaluations to the first feasible point: {ours} {spread(own)}; {rival} {spread(theirs)}"
+        checks.append(check(f"{ours} later than {rival}", seen, holds, len(both)))
+    return checks
+
+
+def close_then_behind(results: Results, ours: str, task: str, rival: str) -> list[Check]:
+    """A rival is comparable at 50, 65 and 80 % of the budget, ends behind us and scatters more."""
+    budget = results.budget("main", task)
+    own, theirs = (curves(results, "main", task, label) for label in (ours, rival))
+    n = min(own.shape[1], theirs.shape[1])
+    if n == 0:
+        whats = (f"{rival} comparable in the middle", f"{ours} ahead at the end", f"{ours} scatters less")
+        return [check(what, "not run (n = 0)", False, 0) for what in whats]
+    middle, seen = True, []
+    for share in (0.5, 0.65, 0.8):
+        a, b = at(own, share * budget), at(theirs, share * budget)
+        middle &= _near(Spread.of(a).median, Spread.of(b).median, CLOSE)
+        seen.append(f"at {share * budget:.0f}: {ours} {spread(a)}, {rival} {spread(b)}")
+    a, b = results.values("main", task, ours), results.values("main", task, rival)
+    low, high = Spread.of(a), Spread.of(b)
+    wide = [s.high - s.low for s in (low, high)]
+    end = f"at the end: {ours} {spread(a)}, {rival} {spread(b)}"
+    return [
+        check(f"{rival} comparable in the middle", "; ".join(seen), middle, n),
+        check(f"{ours} ahead at the end", end, low.median < high.median, n),
+        check(
+            f"{ours} scatters less",
+            f"interquartile range {number(wide[0])} against {number(wide[1])}",
+            wide[0] < wide[1],
+            n,
+        ),
+    ]
+
+
+def best_variant(results: Results, spec: str, task: str, label: str, share: float) -> Check:
+    """A variant has the lowest median of its spec after a share of the budget."""
+    budget = results.budget(spec, task)
+    values = {other: _at(results, spec, task, other, share * budget) for other in results.labels(spec, task)}
+    medians = {other: Spread.of(v).median for other, v in values.items()}
+    own = medians.pop(label, math.nan)
+    n = min((len(v) for v in values.values()), default=0)
+    seen = "; ".join(f"{other} {spread(v)}" for other, v in values.items())
+    what = f"{label} lowest on {task} after {share * budget:.0f} evaluations"
+    return check(what, seen, all(own < median for median in medians.values()), n)
+
+
+def better_per_iteration(results: Results, task: str, label: str, reference: str) -> Check:
+    """A schedule is lower than another after as many iterations as the shortest of the spec has."""
+    ends = [curves(results, "batch", task, name, along="iteration") for name in results.labels("batch", task)]
+    last = min((int(end.index[-1]) for end in ends if len(end)), default=0)
+    values = [_at(results, "batch", task, name, last, "iteration") for name in (label, reference)]
+    seen = f"after {last} iterations: {label} {spread(values[0])}; {reference} {spread(values[1])}"
+    holds = Spread.of(values[0]).median < Spread.of(values[1]).median
+    return check(f"{label} below {reference} on {task}", seen, holds, min(map(len, values)))
+
+
+def equals_baseline(results: Results, task: str, label: str) -> Check:
+    """An ablated variant's median final value is not above that of the strongest baseline."""
+    own = results.values("components", task, label)
+    rival = strongest(results, task, PAPER) or PAPER[0]
+    theirs = results.values("main", task, rival)
+    seen = f"{label} {spread(own)}; strongest baseline {rival} {spread(theirs)}"
+    holds = _not_above(Spread.of(own).median, Spread.of(theirs).median)
+    return check(f"{label} on {task}", seen, holds, min(len(own), len(theirs)))
+
+
+def stays_at_start(results: Results, task: str, label: str, reference: str) -> Check:
+    """A penalty constant gains less than a quarter of what the growing penalty gains over the design."""
+    gains, seen = [], []
+    for name in (label, reference):
+        start, end = after_design(results, "penalty", task, name), results.values("penalty", task, name)
+        gain = start[np.isfinite(start)] - end
+        gains.append(gain.dropna())
+        seen.append(f"{name} {spread(gains[-1])}")
+    holds = Spread.of(gains[0]).median < 0.25 * Spread.of(gains[1]).median
+    words = "gain over the best feasible point of the design: " + "; ".join(seen)
+    return check(f"{label} stays near its start on {task}", words, holds, min(map(len, gains)))
+
+
+def slowest(results: Results, task: str, label: str, labels: Sequence[str]) -> list[Check]:
+    """A constant is the highest of the constants at half of the budget and at its end."""
+    checks, budget = [], results.budget("penalty", task)
+    for share in (0.5, 1.0):
+        values = {other: _at(results, "penalty", task, other, share * budget) for other in labels}
+        medians = {other: Spread.of(v).median for other, v in values.items()}
+        worst = all(medians[label] > medians[other] for other in labels if other != label)
+        seen = "; ".join(f"{other} {spread(v)}" for other, v in values.items())
+        what = f"{label} highest on {task} after {share * budget:.0f} evaluations"
+        checks.append(check(what, seen, worst, min(map(len, values.values()))))
+    return checks
+
+
+def never_worse(results: Results, task: str, label: str, labels: Sequence[str]) -> Check:
+    """The growing penalty's median final value is not above that of the best constant."""
+    finals = {other: results.values("penalty", task, other) for other in (label, *labels)}
+    medians = {other: Spread.of(v).median for other, v in finals.items()}
+    holds = all(_not_above(medians[label], medians[other]) for other in labels)
+    seen = "; ".join(f"{other} {spread(v)}" for other, v in finals.items())
+    return check(
+        f"{label} at least as good as every constant on {task}", seen, holds, min(map(len, finals.values()))
+    )
+
+
+def _at(
+    results: Results, spec: str, task: str, label: str, x: float, along: str = "evaluations"
+) -> pd.Series:
+    wide = curves(results, spec, task, label, along=along)
+    return at(wide, x) if len(wide) else pd.Series(dtype=np.float64)
+
+
+def _difference(first: pd.Series, second: pd.Series) -> pd.Series:
+    """Return first - second, 0 where both are infinite."""
+    same = first == second
+    return first.where(~same, 0.0) - second.where(~same, 0.0)
+
+
+def _not_above(value: float, bound: float) -> bool:
+    return value <= bound or _near(bound, value, TIE)
+
+
+def _near(reference: float, value: float, tolerance: float) -> bool:
+    return bool(np.isfinite(value)) and abs(value - reference) <= tolerance * abs(reference)

@@ -1,0 +1,99 @@
+"""What the page says in words of its own: how things are scored, and which figure and claims go together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lcbo.experiments.claims import LEAST
+from lcbo.experiments.metrics import least_p
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with its figure, caption and the keys of the claims it bears on."""
+
+    title: str
+    figure: str
+    caption: str
+    claims: Sequence[str] = ()
+
+
+_PROGRESS = "Best feasible value over evaluations: median (line) and quartiles (band) of n runs."
+
+SECTIONS: Sequence[Section] = (
+    Section("Synthetic tasks", "synthetic", _PROGRESS, ("synthetic-best", "synthetic-growth")),
+    Section(
+        "Truss, beam and HalfCheetah",
+        "real",
+        _PROGRESS,
+        ("real-best", "epbo-truss", "epbo-beam", "later-beam", "beam-stagnation", "cheetah-close"),
+    ),
+    Section(
+        "Mechanism: a trust region at the boundary",
+        "mechanism",
+        "Left: progress on the truss, with the medians of SCBO's first two restarts. Right: length of SCBO's "
+        "trust region, one line per run; a triangle is a restart.",
+        ("scbo-truss",),
+    ),
+    Section(
+        "Batch schedules",
+        "batch",
+        "Best feasible value over evaluations (above) and over iterations (below, as far as the shortest "
+        "schedule goes).",
+        ("batch-evaluations", "batch-iterations"),
+    ),
+    Section(
+        "Components",
+        "components",
+        "LCBO as in the paper and without one component, beside the strongest of the paper's baselines.",
+        ("components",),
+    ),
+    Section(
+        "Penalty",
+        "penalty",
+        "LCBO with the paper's growing penalty and with four constants.",
+        ("penalty-weak", "penalty-strong", "penalty-growing"),
+    ),
+    Section(
+        "What a user is handed",
+        "recommended",
+        "Under noise nobody knows which evaluation was the best feasible one. What a user is handed is the "
+        "point the method recommends, and that may break a constraint a little. Left: the best feasible "
+        "point, known only to us. Middle and right: value and violation of the recommended point, pooled "
+        "over the tenth of the budget before each evaluation.",
+    ),
+)
+
+MECHANISM_2D = "In two dimensions: a trust region stalls at a curved constraint, LCBO slides along it."
+RANKS = "Mean rank of the final best feasible value by task and method, 1 the best."
+
+INTRODUCTION = """# Reproducing the paper
+
+Written by `make reproducing` (`lcbo experiment page`) from the files in `experiments/results/`: every number
+is computed from the runs. `make reproduce` runs what is missing first (hours, resumable at any moment);
+`make reproduce-quick` does all of it in small, within minutes, under `build/quick/`. How specs and results
+look: [experiments](../experiments/README.md).
+"""
+
+SCORING = f"""## How it is scored
+
+- The value of a run is the noise-free objective of its best truly feasible evaluation so far, infinite
+  before the first (written "none"). Medians and quartiles are over seeds; infinity counts in both.
+- All methods share the initial design of d points, the noise of evaluation i and the scoring, seed by seed.
+  Noise has sd 0.1 (10 lb on the weight, 10 in³ on the volume). On the synthetic tasks every seed is another
+  function.
+- `lcbo-paper` is Algorithm 1 with the settings of Table 1 and stands for the paper's LCBO. `lcbo` is our
+  default without any options. On the synthetic tasks the methods of the paper are given the true
+  hyperparameters, `lcbo` and the model-free peers are not.
+- The paper does not say which truss load it used (its text: case 1; its authors' code: node 1): both are run.
+- A check is decided with at least {LEAST} runs behind every number. A claim is **agree** if all its decided
+  checks hold, **not** if none does, **partly** otherwise.
+- p is Wilcoxon's signed-rank test over common seeds, two-sided, exact, not corrected for the number of tests.
+  With n = 3 it cannot be below {least_p(3):g}, with n = 5 not below {least_p(5):g}: with fewer than 6 common
+  seeds nothing can be significant at 0.05, and a check tells what was seen, not what is certain.
+"""
+
+NUMBERS = """Regret is to the best known value of the task and seed. Ranks compare every pair of methods on
+their common seeds. The last column compares final values with those of `lcbo-paper`.
+"""

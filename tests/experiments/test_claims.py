@@ -1,0 +1,202 @@
+"""Claims: every rule on hand-made runs, just inside and just outside."""
+
+import itertools
+
+import pytest
+
+from lcbo.experiments import claim_checks as see
+from lcbo.experiments import explanations
+from lcbo.experiments.appearance import PAPER
+from lcbo.experiments.claim_list import CLAIMS
+from lcbo.experiments.claims import Check, check, judge_all, verdict
+from lcbo.experiments.explanations import explanation
+from lcbo.experiments.page_text import SECTIONS
+
+
+def finals(lab, task, values, spec="main"):
+    """Add runs that have only a final value, by label."""
+    for label, by_seed in values.items():
+        for seed, value in enumerate(by_seed):
+            lab.run(spec, task, label, seed, [value])
+
+
+def test_checks_need_three_runs():
+    assert check("", "", True, 3).holds is True
+    assert check("", "", False, 3).holds is False
+    assert check("", "", True, 2).holds is None
+
+
+@pytest.mark.parametrize(
+    ("holds", "counts", "expected"),
+    [
+        ([True, True], [3, 10], "agree"),
+        ([True, False], [3, 3], "partly"),
+        ([False, False], [3, 3], "not"),
+        ([None, None], [0, 0], "not run yet (n = 0)"),
+        ([None, None], [0, 2], "not enough runs yet"),
+        ([True, None], [3, 1], "agree so far (1 of 2 checks open)"),
+    ],
+)
+def test_verdict(holds, counts, expected):
+    assert verdict([Check("", "", h, n) for h, n in zip(holds, counts, strict=True)]) == expected
+
+
+def test_best_means_the_lowest_median_against_every_rival_on_common_seeds(lab):
+    # the fourth seed of ours is not common to the rivals and must not count
+    ours = [5.0, 6.0, 7.0, 100.0, 100.0]
+    finals(lab, "beam", {"lcbo": ours} | {rival: [6.5, 6.5, None] for rival in PAPER})
+    found = see.best_of_all(lab.read(), "lcbo", "beam")
+    assert (found.holds, found.n) == (True, 3)
+    assert "scbo 6.5 [6.5, none] (n = 3): lcbo lower on 3 of 3 seeds, p = 0.25" in found.seen
+    finals(lab, "beam", {"cei": [5.5, 5.5, 5.5]})
+    assert see.best_of_all(lab.read(), "lcbo", "beam").holds is False
+
+
+def test_one_rival_ahead_decides_although_others_were_not_run(lab):
+    finals(lab, "beam", {"lcbo": [5.0, 6.0, 7.0], "cei": [4.0, 4.0, 4.0], "scbo": [9.0]})
+    assert see.best_of_all(lab.read(), "lcbo", "beam").holds is False
+    finals(lab, "beam", {"cei": [8.0, 8.0, 8.0]})
+    assert see.best_of_all(lab.read(), "lcbo", "beam").holds is None
+
+
+@pytest.mark.parametrize(("last", "holds"), [(-9.5, True), (-6.5, False)])
+def test_lead_must_grow_from_task_to_task(lab, last, holds):
+    for task, ours in (("synthetic-25", -4.0), ("synthetic-50", -7.0), ("synthetic-100", last)):
+        finals(lab, task, {"lcbo": [ours] * 3, "scbo": [-2.0] * 3, "cei": [-3.0] * 3})
+    found = see.gaps(lab.read(), "lcbo", ["synthetic-25", "synthetic-50", "synthetic-100"])
+    assert found.holds is holds  # leads 1, 4 and 6.5 or 3.5
+    assert "synthetic-25: 1 over cei (n = 3)" in found.seen
+
+
+@pytest.mark.parametrize(("half", "stuck"), [(10.9, True), (11.1, False)])
+def test_stagnation_is_less_than_a_tenth_of_the_descent_in_the_second_half(lab, half, stuck):
+    for seed in range(3):
+        lab.run("main", "beam", "cei", seed, [20.0, half, 10.5, 10.0])
+    results = lab.read()
+    assert see.stagnates(results, "beam", "cei").holds is stuck
+    assert see.stagnates(results, "beam", "cei", expected=False).holds is not stuck
+
+
+@pytest.mark.parametrize(("fewest", "holds"), [(2, True), (1, False)])
+def test_every_run_must_restart_twice(lab, fewest, holds):
+    for seed, count in enumerate([3, fewest, 2]):
+        events = [{"kind": "start", "length": 0.8, "iteration": 0, "evaluations": 5}]
+        events += [
+            {"kind": "restart", "length": 0.8, "iteration": i, "evaluations": 100 * (i + 1)}
+            for i in range(count)
+        ]
+        lab.run("main", "truss-case1", "scbo", seed, [1.0], events=events)
+    found = see.restarts_twice(lab.read(), "truss-case1")
+    assert found.holds is holds
+    assert "first at 100 [100, 100]" in found.seen
+    assert see.restarts_twice(lab.read(), "truss-node1").n == 0
+
+
+def test_stuck_high_is_worst_of_all_and_no_better_than_sobol(lab):
+    rest = {label: [500.0] * 3 for label in ("lcbo-paper", "scbo", "cei", "hdsafebo")}
+    finals(lab, "truss-case1", rest | {"epbo": [700.0] * 3, "sobol": [690.0] * 3})
+    assert [c.holds for c in see.stuck_high(lab.read(), "lcbo-paper", "truss-case1")] == [True, True]
+    finals(lab, "truss-case1", {"cei": [720.0] * 3, "sobol": [710.0] * 3})
+    assert [c.holds for c in see.stuck_high(lab.read(), "lcbo-paper", "truss-case1")] == [False, False]
+
+
+def test_never_feasible_needs_every_run(lab):
+    finals(lab, "beam", {"epbo": [None, None, None]})
+    assert see.never_feasible(lab.read(), "beam", "epbo").holds is True
+    finals(lab, "beam", {"epbo": [None, 9.0, None]})
+    found = see.never_feasible(lab.read(), "beam", "epbo")
+    assert (found.holds, found.seen) == (False, "2 of 3 runs without a feasible point")
+
+
+def test_later_compares_first_feasible_points(lab):
+    for seed in range(3):
+        lab.run("main", "beam", "lcbo", seed, [None, None, 5.0])
+        lab.run("main", "beam", "cei", seed, [None, 7.0, 6.0])
+        lab.run("main", "beam", "scbo", seed, [None, None, 4.0])
+    found = see.later(lab.read(), "lcbo", "beam", ("cei", "scbo"))
+    assert [c.holds for c in found] == [True, False]
+    assert "lcbo 30 [30, 30] (n = 3); cei 20 [20, 20] (n = 3)" in found[0].seen
+
+
+@pytest.mark.parametrize(("rival", "near"), [(-1.0, True), (-0.8, False)])
+def test_comparable_in_the_middle_then_behind(lab, rival, near):
+    for seed in range(3):
+        lab.run("main", "halfcheetah", "lcbo", seed, [-1.1] * 9 + [-2.0])
+        lab.run("main", "halfcheetah", "hdsafebo", seed, [rival] * 9 + [-1.2 - 0.1 * seed])
+    found = see.close_then_behind(lab.read(), "lcbo", "halfcheetah", "hdsafebo")
+    assert [c.holds for c in found] == [near, True, True]
+
+
+def test_batches_per_evaluation_and_per_iteration(lab):
+    for seed in range(3):
+        lab.run(
+            "batch", "synthetic-25", "mini-batch", seed, [-1, -4, -5, -6, -7], iteration=[0, 5, 10, 15, 20]
+        )
+        lab.run("batch", "synthetic-25", "large-batch", seed, [-1, -2, -3, -4, -5], iteration=[0, 1, 2, 3, 4])
+        lab.run(
+            "batch", "synthetic-25", "growing-batch", seed, [-1, -2, -3, -3, -4], iteration=[0, 2, 4, 5, 6]
+        )
+    results = lab.read()
+    for share, lowest in ((0.2, False), (0.4, True), (1.0, True)):
+        assert see.best_variant(results, "batch", "synthetic-25", "mini-batch", share).holds is lowest
+    # after 4 iterations: mini -1 - 3 * 4/5 = -3.4, large -5, growing -3
+    large = see.better_per_iteration(results, "synthetic-25", "large-batch", "mini-batch")
+    assert large.holds is True
+    assert "after 4 iterations: large-batch -5 [-5, -5] (n = 3); mini-batch -3.4" in large.seen
+    assert see.better_per_iteration(results, "synthetic-25", "growing-batch", "mini-batch").holds is False
+
+
+@pytest.mark.parametrize(("value", "holds"), [(90.0, True), (101.9, True), (102.1, False), (None, False)])
+def test_variant_equals_the_strongest_baseline_within_two_percent(lab, value, holds):
+    finals(lab, "truss-case1", {"scbo": [100.0] * 3, "cei": [150.0] * 3})
+    finals(lab, "truss-case1", {"no-local-gp": [value] * 3}, spec="components")
+    assert see.equals_baseline(lab.read(), "truss-case1", "no-local-gp").holds is holds
+
+
+@pytest.mark.parametrize(("end", "holds"), [(776.0, True), (774.0, False)])
+def test_weak_penalty_gains_less_than_a_quarter(lab, end, holds):
+    for seed in range(3):
+        lab.run("penalty", "truss-case1", "growing", seed, [800.0, 700.0])
+        lab.run("penalty", "truss-case1", "rho-1", seed, [800.0, end])
+    assert see.stays_at_start(lab.read(), "truss-case1", "rho-1", "growing").holds is holds
+
+
+def test_slowest_constant_and_growing_penalty(lab):
+    ends = {"growing": -9.9, "rho-1": -8.0, "rho-10": -10.0, "rho-100": -9.0, "rho-1000": -6.0}
+    for label, seed in itertools.product(ends, range(3)):
+        lab.run("penalty", "synthetic-50", label, seed, [-1.0 if label == "rho-1000" else -2.0, ends[label]])
+    results, constants = lab.read(), ["rho-1", "rho-10", "rho-100", "rho-1000"]
+    assert [c.holds for c in see.slowest(results, "synthetic-50", "rho-1000", constants)] == [True, True]
+    assert [c.holds for c in see.slowest(results, "synthetic-50", "rho-1", constants)] == [False, False]
+    assert see.never_worse(results, "synthetic-50", "growing", constants).holds is True
+    assert see.never_worse(results, "synthetic-50", "rho-100", ["rho-10"]).holds is False
+
+
+def test_without_runs_nothing_is_claimed(lab):
+    lab.want("main", "beam", "lcbo", 3)
+    judged = judge_all(lab.read())
+    assert len(judged) == len(CLAIMS) == 15
+    assert {one.verdict for one in judged} == {"not run yet (n = 0)"}
+    assert {one.n for one in judged} == {"0"}
+
+
+def test_every_claim_has_its_place_on_the_page():
+    assert sorted(key for section in SECTIONS for key in section.claims) == sorted(
+        claim.key for claim in CLAIMS
+    )
+
+
+def test_explanation_is_shown_only_with_the_verdict_it_was_written_for(monkeypatch):
+    monkeypatch.setattr(explanations, "EXPLANATIONS", {"epbo-beam": {"not": "because", "agree": "so"}})
+    assert explanation("epbo-beam", "not") == "because"
+    assert explanation("epbo-beam", "agree so far (1 of 2 checks open)") == "so"
+    assert explanation("epbo-beam", "not enough runs yet") == ""
+    assert explanation("epbo-beam", "not run yet (n = 0)") == ""
+    assert explanation("epbo-beam", "partly") == ""
+    assert explanation("other", "not") == ""
+
+
+def test_explanations_belong_to_claims():
+    assert set(explanations.EXPLANATIONS) <= {claim.key for claim in CLAIMS}
+    for by_verdict in explanations.EXPLANATIONS.values():
+        assert set(by_verdict) <= {"agree", "partly", "not"}
