@@ -42,7 +42,7 @@ def explained(path: Path, action: str, loss: str = "") -> Iterator[None]:
     because = f"; {loss}" if loss else ""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeError) as error:  # SQLite may quote damaged text even in its errors
         kind = _kind(error)
         hint = next((hint for name, hint in _HINTS.items() if kind.startswith(name)), None)
         hint = hint or "the run file is damaged, or not a run file"
@@ -51,13 +51,13 @@ def explained(path: Path, action: str, loss: str = "") -> Iterator[None]:
         raise StoreError(f"{path}: cannot be {action}: {error.strerror or error}{because}") from error
 
 
-def _brief(error: sqlite3.Error) -> str:
+def _brief(error: Exception) -> str:
     """Return an error in a few plain words; some quote what they could not read."""
     text = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())
     return text if len(text) <= 100 else text[:97] + "..."
 
 
-def _kind(error: sqlite3.Error) -> str:
+def _kind(error: Exception) -> str:
     return getattr(error, "sqlite_errorname", "") or ""
 
 

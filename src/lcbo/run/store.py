@@ -274,7 +274,7 @@ def unlock(path: Path) -> None:
 
 def tells_in(path: Path) -> int:
     """Return how many tells a run file holds, 0 where it cannot be read: cheap enough to be asked often."""
-    with suppress(sqlite3.Error), closing(connect(path, "ro")) as db:
+    with suppress(sqlite3.Error, UnicodeError), closing(connect(path, "ro")) as db:
         return int(db.execute("SELECT count(*) FROM tells").fetchone()[0])
     return 0
 
