@@ -11,7 +11,7 @@ from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 
 from lcbo.models.data import Data, merge
-from lcbo.models.fit import Gamma, LogNormal, MapFit, Normal, log_posterior
+from lcbo.models.fit import Gamma, LogNormal, MapFit, Normal, RestartedFit, log_posterior
 from lcbo.models.gp import Hyperparameters
 from lcbo.models.lattice import LatticeFit
 
@@ -104,6 +104,23 @@ def gp_draw(length: float, noise: float, n: int = 120, dim: int = 4) -> Data:
     cov = np.exp(-0.5 * r2) + 1e-10 * np.eye(n)
     f = np.linalg.cholesky(cov) @ rng.standard_normal(n)
     return merge(x, (f + math.sqrt(noise) * rng.standard_normal(n))[:, None])
+
+
+def test_restarted_fit_keeps_the_better_climb_of_every_output() -> None:
+    """Short climbs: the warm start suits the second output, which is noise, the fresh one the first."""
+    data = gp_draw(0.5, 1e-4)
+    noise = torch.from_numpy(np.random.default_rng(6).standard_normal((1, len(data.x))))
+    data = Data(data.x, torch.cat([data.y, noise]), data.count.repeat(2, 1), *torch.zeros(2, 2).double())
+    start, fresh = (
+        Hyperparameters.start(2, given={"lengthscale": 30.0, "noise_var": 1.0}),
+        Hyperparameters.start(2),
+    )
+    plain = MapFit(noise_prior=LogNormal(-4.0, 3.0), max_iterations=2)
+    best = RestartedFit(noise_prior=LogNormal(-4.0, 3.0), max_iterations=2, fresh=fresh)(data, start)
+    climbs = [plain(data, start), plain(data, fresh), best]
+    warm_value, fresh_value, best_value = (log_posterior(data, hyper, plain)[0] for hyper in climbs)
+    assert (fresh_value > warm_value).tolist() == [True, False]
+    torch.testing.assert_close(best_value, torch.maximum(warm_value, fresh_value))
 
 
 @pytest.mark.parametrize("noise", [1e-4, 0.1])

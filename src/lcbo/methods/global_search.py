@@ -20,7 +20,7 @@ from lcbo.methods.global_options import GlobalOptions
 from lcbo.methods.history import History
 from lcbo.methods.protocol import Array, Belief, Event, Method, Proposal, Setup
 from lcbo.methods.recommend import believed, recommended
-from lcbo.models.fit import Gamma, LogNormal, MapFit, Prior
+from lcbo.models.fit import Gamma, LogNormal, MapFit, Prior, RestartedFit
 from lcbo.models.gp import Hyperparameters, LocalGP
 from lcbo.models.growing import WARM_FIT, GrowingModel
 from lcbo.models.kernels import PROFILES
@@ -192,17 +192,23 @@ def _maximiser(options: GlobalOptions) -> Maximiser:
 def _growing(setup: Setup, options: GlobalOptions) -> GrowingModel:
     """The model settings the options describe."""
     _chosen("kernel", PROFILES, options.kernel)
-    start = Hyperparameters.start(setup.n_outputs, options.kernel, options.hyperparameters)
+    scaled = LogNormal(math.sqrt(2.0) + 0.5 * math.log(setup.dim), math.sqrt(3.0))
+    priors: dict[str, tuple[Prior, float]] = {  # each with where a fit starts: its mean, or its mode
+        "paper": (Gamma(3.0, 3.0), 1.0),
+        "dimension": (scaled, math.exp(scaled.mean - scaled.std**2)),
+    }
+    prior, length = _chosen("lengthscale_prior", priors, options.lengthscale_prior)
+    given = {"lengthscale": length, **options.hyperparameters}
+    start = Hyperparameters.start(setup.n_outputs, options.kernel, given)
     if options.ard:
         start = replace(start, lengthscale=start.lengthscale.expand(-1, setup.dim).clone())
-    priors: dict[str, Prior] = {
-        "paper": Gamma(3.0, 3.0),
-        "dimension": LogNormal(math.sqrt(2.0) + 0.5 * math.log(setup.dim), math.sqrt(3.0)),
+    fits: dict[str, MapFit | None] = {
+        "map": RestartedFit(
+            lengthscale_prior=prior,
+            noise_prior=LogNormal(-4.0, 1.0) if options.learn_noise else None,  # BoTorch's
+            tolerance=WARM_FIT.tolerance,
+            fresh=start if options.ard or options.learn_noise else None,
+        ),
+        "fixed": None,
     }
-    fit = replace(
-        WARM_FIT,
-        lengthscale_prior=_chosen("lengthscale_prior", priors, options.lengthscale_prior),
-        noise_prior=LogNormal(-4.0, 3.0) if options.learn_noise else None,
-    )
-    fits: dict[str, MapFit | None] = {"map": fit, "fixed": None}
     return GrowingModel(start, _chosen("fit", fits, options.fit), standardise=options.standardise)

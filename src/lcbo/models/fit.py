@@ -129,6 +129,31 @@ class MapFit:
         return _unpack(torch.from_numpy(result.x).view(shapes), start, self.noise_prior is not None)
 
 
+@dataclass(frozen=True)
+class RestartedFit(MapFit):
+    """A MAP fit that also climbs from a second start; every output keeps the better of its two optima.
+
+    Where noise or many lengthscales are learned the density has several modes, and a warm start never leaves
+    one: a model that took everything for noise sees no slope.
+
+    Attributes:
+        fresh: the second start.
+    """
+
+    fresh: Hyperparameters | None = None
+
+    def __call__(self, data: Data, start: Hyperparameters) -> Hyperparameters:
+        """Climb from ``start`` and from ``fresh``."""
+        warm = super().__call__(data, start)
+        if self.fresh is None:
+            return warm
+        fresh = super().__call__(data, self.fresh)
+        better = (log_posterior(data, fresh, self)[0] > log_posterior(data, warm, self)[0])[:, None]
+        noise = self.noise_prior is not None
+        packed = torch.where(better, _pack(fresh, noise), _pack(warm, noise))
+        return _unpack(packed, warm, noise)
+
+
 def _pack(hyper: Hyperparameters, noise: bool) -> Tensor:
     """Log parameters as ``B x p``: lengthscales, outputscale, then noise when it is learned."""
     parts = [hyper.lengthscale, hyper.outputscale[:, None]]
