@@ -63,8 +63,7 @@ def curves(
     stops early is not better for it. Along iterations, values between checkpoints are interpolated and the
     curves end with the shortest run.
     """
-    rows = results.curves
-    rows = rows[(rows["spec"] == spec) & (rows["task"] == task) & (rows["label"] == label)]
+    rows = results.curve(spec, task, label)
     by_seed = {seed: rows[rows["seed"] == seed].set_index(along)[column] for seed in rows["seed"].unique()}
     if not by_seed:
         return pd.DataFrame()
@@ -106,8 +105,7 @@ def at(wide: pd.DataFrame, position: float) -> pd.Series:
 
 def after_design(results: Results, spec: str, task: str, label: str) -> pd.Series:
     """Return the best feasible value after the initial design (iteration 0), by seed."""
-    rows = results.curves
-    rows = rows[(rows["spec"] == spec) & (rows["task"] == task) & (rows["label"] == label)]
+    rows = results.curve(spec, task, label)
     return rows[rows["iteration"] == 0].groupby("seed")["best"].last()
 
 
@@ -152,11 +150,13 @@ class Paired:
 
 def paired(first: pd.Series, second: pd.Series) -> Paired:
     """Return the comparison of two methods' values by seed."""
-    both = pd.concat([first, second], axis=1, join="inner").dropna().to_numpy(dtype=np.float64)
-    equal = both[:, 0] == both[:, 1]  # also where both are infinite
-    difference = both[~equal, 0] - both[~equal, 1]
+    first, second = first.dropna(), second.dropna()
+    common = first.index.intersection(second.index)
+    a, b = first[common].to_numpy(dtype=np.float64), second[common].to_numpy(dtype=np.float64)
+    differ = a != b  # not where both are infinite
+    difference = a[differ] - b[differ]
     better, worse = int((difference < 0).sum()), int((difference > 0).sum())
-    return Paired(len(both), better, worse, signed_rank_p(difference))
+    return Paired(len(common), better, worse, signed_rank_p(difference))
 
 
 def signed_rank_p(difference: Array) -> float:

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -61,28 +61,35 @@ class Results:
 
     def wide(self, spec: str, task: str, column: str = "final") -> pd.DataFrame:
         """Return one column of `runs` as seeds x labels; NaN where a run is missing."""
-        rows = self.runs[(self.runs["spec"] == spec) & (self.runs["task"] == task)]
-        return rows.pivot(index="seed", columns="label", values=column)
+        found = {label: self.values(spec, task, label, column) for label in self.labels(spec, task)}
+        return pd.DataFrame({label: values for label, values in found.items() if len(values)})
 
     def values(self, spec: str, task: str, label: str, column: str = "final") -> pd.Series:
         """Return one column of `runs` by seed; empty where nothing was run."""
-        wide = self.wide(spec, task, column)
-        return wide[label].dropna() if label in wide else pd.Series(dtype=np.float64)
+        rows = self._runs.get((spec, task, label))
+        return pd.Series(dtype=np.float64) if rows is None else rows.set_index("seed")[column].dropna()
+
+    def curve(self, spec: str, task: str, label: str) -> pd.DataFrame:
+        """Return the rows of `curves` of one label on one task; empty where nothing was run."""
+        return self._curves.get((spec, task, label), self.curves.iloc[:0])
 
     def labels(self, spec: str, task: str) -> list[str]:
         """Return the labels a spec wants on a task, in the spec's order."""
         rows = self.cells[(self.cells["spec"] == spec) & (self.cells["task"] == task)]
         return list(rows["label"])
 
-    def count(self, spec: str, task: str, label: str) -> int:
-        """Return how many runs are finished."""
-        runs = self.runs
-        return int(((runs["spec"] == spec) & (runs["task"] == task) & (runs["label"] == label)).sum())
-
     def budget(self, spec: str, task: str) -> int:
         """Return the evaluations a run of a task had, 0 where nothing was run."""
         rows = self.runs[(self.runs["spec"] == spec) & (self.runs["task"] == task)]
         return int(rows["budget"].max()) if len(rows) else 0
+
+    @cached_property
+    def _runs(self) -> dict[Any, pd.DataFrame]:
+        return {key: part for key, part in self.runs.groupby(CELL[:3])}
+
+    @cached_property
+    def _curves(self) -> dict[Any, pd.DataFrame]:
+        return {key: part for key, part in self.curves.groupby(CELL[:3])}
 
     def table(self) -> pd.DataFrame:
         """Return one tidy table: the rows of `curves`, each with the columns of its run."""
