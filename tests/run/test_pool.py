@@ -223,9 +223,9 @@ def hangs_with_children(_):
 
 def test_evaluations_that_hang_are_killed_with_all_they_started():
     functions = [loops, holds_the_lock, stops_itself, ignores_signals, hangs_with_children]
-    for fun, ending in zip(functions, between_good_ones(functions, timeout=0.5), strict=True):
-        assert ending.evaluation.failed == "timeout: no result within 0.5 s"
-        assert ending.record.seconds >= 0.5
+    for fun, ending in zip(functions, between_good_ones(functions, timeout=0.8), strict=True):
+        assert ending.evaluation.failed == "timeout: no result within 0.8 s"
+        assert ending.record.seconds >= 0.8
         if fun is not stops_itself:
             assert f"in {fun.__name__}" in ending.record.traceback
 
@@ -390,19 +390,25 @@ def test_wrong_form_raises_at_the_first_evaluation():
 
 
 def test_function_that_always_fails_is_reported_with_its_traceback():
-    with pytest.raises(TooManyFailuresError, match="all 10 evaluations failed.*diverged") as error:
+    with pytest.raises(TooManyFailuresError, match="all 1[01] evaluations failed.*diverged") as error:
         run(raises, workers=2)
     assert "in raises" in error.value.__notes__[0]
 
 
-def test_straggler_does_not_block_the_others():
+def test_straggler_does_not_block_the_others(tmp_path):
+    """The first evaluation ends only when all others have ended."""
+
     def fun(x):
-        time.sleep(1.5 if x[0] == 0.5 else 0.0)
+        while x[0] == 0.5 and not (tmp_path / "go").exists():
+            time.sleep(0.01)
         return simple(x)
 
-    result = run(fun, workers=2, x0=[0.5, 0.5], budget=12)
-    assert result.history.id[-1] == 0
-    assert result.nfev == 12
+    def callback(snapshot):
+        if snapshot.nfev == 11:
+            (tmp_path / "go").touch()
+
+    result = run(fun, workers=2, x0=[0.5, 0.5], budget=12, callback=callback)
+    assert list(result.history.id) == [*range(1, 12), 0]
 
 
 def test_time_limit_kills_what_is_under_way():

@@ -25,7 +25,7 @@ from lcbo.run import worker
 from lcbo.run.processes import kill_tree
 from lcbo.types import Candidate
 
-_GRACE = 0.1  # seconds after a timeout in which the worker writes down where it hangs
+_GRACE = 0.25  # seconds after a timeout in which the worker writes down where it hangs
 _PATIENCE = 8.0  # seconds its supervisor gets to end the tree
 
 

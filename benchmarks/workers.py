@@ -1,0 +1,151 @@
+"""How busy workers are kept: 8 workers, evaluations of 50 to 500 ms, d = 25, method lcbo.
+
+Every evaluation sleeps for a seeded time, so it takes a slot and no processor. What keeps a slot from being
+busy is the optimizer (asking for the next candidate), the loop and the way to the worker and back.
+
+    busy = time spent in evaluations / (slots * time)
+
+over the time in which work is there for every slot: from the moment all slots have begun (the pool is warm)
+until the last candidate of the budget begins. What follows is the drain: the budget is spent and slots stay
+free for want of work. The busy fraction of the whole run, start and drain included, is printed beside it.
+
+Run: python benchmarks/workers.py                        own pool, own pool one ahead, Dask, Dask with a kill
+     python benchmarks/workers.py pool --budget 200
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import lcbo
+
+DIM, TARGET = 25, 0.90
+
+
+class Sleeper:
+    """A quadratic on a half-space that sleeps 50 to 500 ms, by a seed of the point."""
+
+    def __init__(self, dim: int) -> None:
+        self.centre = 0.5 + 0.3 * np.cos(np.arange(dim))
+
+    def __call__(self, x: np.ndarray) -> dict[str, float]:
+        """Return the outcomes after the sleep."""
+        seed = np.frombuffer(x.tobytes(), dtype=np.uint32)
+        time.sleep(np.random.default_rng(seed).uniform(0.05, 0.5))
+        return {"f": float(np.sum((x - self.centre) ** 2)), "c": float(0.4 - x.mean())}
+
+
+def measure(
+    name: str, n: int, budget: int, after: Callable[[int], None] | None = None, **arguments: Any
+) -> tuple[float, int]:
+    """Run once on ``n`` workers and print a line; returns the busy fraction and the evaluations lost."""
+    records = []
+
+    def callback(snapshot: lcbo.Snapshot) -> None:
+        assert snapshot.latest is not None
+        records.append(snapshot.latest.record)
+        if after is not None:
+            after(snapshot.nfev)
+
+    began = time.time()
+    result = lcbo.minimize(
+        Sleeper(DIM),
+        [(0.0, 1.0)] * DIM,
+        ["c <= 0"],
+        "f",
+        budget=budget,
+        deterministic=True,
+        callback=callback,
+        progress=False,
+        **arguments,
+    )
+    starts = np.array([record.started for record in records])
+    ends = starts + np.array([record.seconds for record in records])
+    first, last = np.sort(starts)[n - 1], starts.max()
+    inside = np.clip(np.minimum(ends, last) - np.maximum(starts, first), 0.0, None).sum()
+    busy = inside / (n * (last - first))
+    whole = (ends - starts).sum() / (n * (ends.max() - starts.min()))
+    lost = budget - len(set(result.history.id)) + result.nfail
+    print(
+        f"{name:34} {n:7} {budget:6} {busy:7.1%} {whole:7.1%} {last - first:7.1f} {first - began:6.1f} "
+        f"{budget / (ends.max() - starts.min()):7.1f} {lost:5}",
+        flush=True,
+    )
+    return busy, lost
+
+
+def pool(budget: int) -> tuple[float, int]:
+    """Our own worker processes."""
+    return measure("8 worker processes", 8, budget, workers=8)
+
+
+def ahead(budget: int) -> tuple[float, int]:
+    """The same with one candidate asked for ahead of time: a freed worker need not wait for an ask."""
+    return measure("8 worker processes, 1 ahead", 8, budget, workers=8, slots=9)
+
+
+def dask(budget: int) -> tuple[float, int]:
+    """A Dask cluster of 4 processes with 2 threads each: 8 slots."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=4, threads_per_worker=2, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        return measure("Dask, 4 processes x 2 threads", 8, budget, workers=client)
+
+
+def dask_kill(budget: int) -> tuple[float, int]:
+    """A Dask cluster of 4 processes with one thread each, of which one is killed in the middle of the run."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=4, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        pids = list(client.run(os.getpid).values())
+
+        def after(nfev: int) -> None:
+            if nfev == budget // 2:
+                threading.Thread(target=os.kill, args=(pids[0], signal.SIGKILL)).start()
+
+        return measure("Dask, 4 processes, 1 killed", 4, budget, after, workers=client)
+
+
+CASES = {"pool": pool, "ahead": ahead, "dask": dask, "dask-kill": dask_kill}
+
+
+def main() -> None:
+    """Print a table; fail when a target is missed."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("cases", nargs="*", default=list(CASES), choices=[[], *CASES])
+    parser.add_argument("--budget", type=int, default=500)
+    arguments = parser.parse_args()
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    print(f"{os.cpu_count()} cores, {platform.machine()}, load {load}; target: {TARGET:.0%} busy, none lost")
+    print(
+        f"{'':34} {'workers':>7} {'budget':>6} {'busy':>7} {'whole':>7} {'time s':>7} {'warm s':>6} "
+        f"{'eval/s':>7} {'lost':>5}"
+    )
+    missed = []
+    for case in arguments.cases:
+        busy, lost = CASES[case](arguments.budget)
+        if lost or (busy < TARGET and case != "dask-kill"):  # a restarting worker is not busy
+            missed.append(case)
+    if missed:
+        raise SystemExit(f"target missed: {', '.join(missed)}")
+
+
+if __name__ == "__main__":
+    main()
