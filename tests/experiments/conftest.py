@@ -26,6 +26,7 @@ class Lab:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.wanted: dict[str, dict[tuple[str, str], int]] = {}
+        self.runs: dict[tuple[str, str, str, int], dict[str, Any]] = {}
 
     def run(
         self, spec: str, task: str, label: str, seed: int, best: list[float | None], **facts: Any
@@ -33,9 +34,15 @@ class Lab:
         """Add a finished run with its best feasible value at 10, 20, ... evaluations."""
         marks = [10 * (i + 1) for i in range(len(best))]
         finite = [mark for mark, value in zip(marks, best, strict=True) if value is not None]
-        kept = {
+        problem, variant, _ = TASKS[task]
+        self.runs[spec, task, label, seed] = {
+            "task": task,
+            "label": label,
+            "seed": seed,
             "method": label,
-            "budget": marks[-1],
+            "options": {},
+            "truth": False,
+            "problem": {"name": problem, "variant": variant, "noise": 0.0},
             "evaluations": marks,
             "best": best,
             "iteration": list(range(len(best))),
@@ -49,9 +56,6 @@ class Lab:
             "versions": {"lcbo": "0.1.0", "python": "3.11"},
             "machine": "a machine, 2 cores",
         } | facts
-        path = self.folder / "results" / spec / task / label / f"{seed}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(kept))
         self.want(spec, task, label, seed + 1)
 
     def want(self, spec: str, task: str, label: str, seeds: int) -> None:
@@ -59,20 +63,31 @@ class Lab:
         cells = self.wanted.setdefault(spec, {})
         cells[task, label] = max(seeds, cells.get((task, label), 0))
 
+    def write(self) -> list[Places]:
+        """Write the specs and all results; a task's budget is that of its longest run."""
+        for (spec, task, label, seed), kept in self.runs.items():
+            path = self.folder / "results" / spec / task / label / f"{seed}.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(kept | {"budget": self._budget(spec, task)}))
+        return [self._spec(spec) for spec in self.wanted]
+
     def read(self) -> Results:
         """Return all that was added."""
-        return read_results([self.places(spec) for spec in self.wanted])
+        return read_results(self.write())
 
-    def places(self, spec: str) -> Places:
-        """Write a spec's TOML file and return its places."""
+    def _budget(self, spec: str, task: str) -> int:
+        lengths = [run["evaluations"][-1] for key, run in self.runs.items() if key[:2] == (spec, task)]
+        return max(lengths, default=10)
+
+    def _spec(self, spec: str) -> Places:
         cells = self.wanted[spec]
         tasks, labels = dict.fromkeys(task for task, _ in cells), dict.fromkeys(label for _, label in cells)
-        lines = ["budget = 1000"]
+        lines = ["budget = 10"]
         for task in tasks:
             problem, variant, seeded = TASKS[task]
             inline = ", ".join(f"{key} = {json.dumps(value)}" for key, value in variant.items())
             lines += ["[[task]]", f'name = "{task}"', f'problem = "{problem}"', f"variant = {{ {inline} }}"]
-            lines += [f"function_seed = {str(seeded).lower()}"]
+            lines += [f"function_seed = {str(seeded).lower()}", f"budget = {self._budget(spec, task)}"]
         for label in labels:
             on = [task for task, other in cells if other == label]
             seeds = max(cells[task, label] for task in on)

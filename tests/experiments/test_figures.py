@@ -4,7 +4,7 @@ import itertools
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lcbo.experiments.appearance import LOOKS
@@ -69,6 +69,7 @@ def test_limits_hold_medians_and_never_collapse(lab):
     assert isinstance(lines["never"], Series)
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=10))
 def test_names_keep_their_order_and_distance(wanted):
     step = 0.1

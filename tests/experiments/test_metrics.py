@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -28,6 +28,7 @@ INF = math.inf
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12)
 
 
+@settings(deadline=None, max_examples=30)
 @given(values=numbers, level=st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]))
 def test_quantile_of_finite_values_is_numpys(values, level):
     assert quantile(values, level) == pytest.approx(np.quantile(values, level), abs=1e-9)
@@ -106,6 +107,7 @@ def test_paired_comparison_uses_common_seeds_and_knows_infinity():
     assert math.isnan(paired(first, first).p)
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.lists(st.integers(-1000, 1000).filter(bool), min_size=1, max_size=12, unique_by=abs))
 def test_signed_rank_p_is_scipys_without_ties(values):
     expected = stats.wilcoxon(values, method="exact").pvalue
@@ -126,6 +128,7 @@ def test_three_pairs_cannot_be_significant():
     assert least_p(5) > 0.05 > least_p(6)
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.lists(st.lists(st.integers(0, 4), min_size=4, max_size=4), min_size=1, max_size=6))
 def test_rank_is_the_mean_of_ranks_when_all_have_the_same_seeds(rows):
     finals = pd.DataFrame(rows, columns=list("abcd"), dtype=float).replace(4.0, INF)

@@ -67,9 +67,17 @@ def test_runs_a_spec_no_longer_wants_are_left_out(lab):
 
 def test_broken_file_is_named(lab):
     lab.run("main", "beam", "lcbo", 0, [200.0])
+    places = lab.write()
     path = lab.folder / "results/main/beam/lcbo/0.json"
     path.write_text(path.read_text()[:40])
     with pytest.raises(ArgumentError, match=r"lcbo/0\.json"):
+        read_results(places)
+
+
+@pytest.mark.parametrize("changed", [{"options": {"explore": 5}}, {"method": "scbo"}, {"truth": True}])
+def test_result_of_other_options_than_the_spec_has_is_refused(lab, changed):
+    lab.run("main", "beam", "lcbo", 0, [200.0], **changed)
+    with pytest.raises(ArgumentError, match=f"{next(iter(changed))} .* as in the spec"):
         lab.read()
 
 
@@ -84,7 +92,7 @@ def test_table_survives_a_csv_file(results, tmp_path):
 
 def test_no_runs_give_empty_tables(lab):
     lab.want("main", "beam", "lcbo", 2)
-    results = read_results([lab.places("main")])
+    results = lab.read()
     assert len(results.runs) == len(results.curves) == len(results.events) == len(results.table()) == 0
     assert results.labels("main", "beam") == ["lcbo"]
     assert results.budget("main", "beam") == 0

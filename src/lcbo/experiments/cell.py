@@ -102,14 +102,7 @@ def _summary(cell: Cell, optimizer: Optimizer, evaluator: _Evaluator, kept: dict
     scored = iter(zip(at[truth.objective.name], violation(truth, at), strict=True))
     pairs = [(np.nan, np.nan) if x is None else next(scored) for x in advised]
     return {
-        "task": cell.task.name,
-        "label": cell.entry.label,
-        "seed": cell.seed,
-        "method": cell.entry.method,
-        "options": describe_value({**cell.entry.options, **cell.entry.on.get(cell.task.name, {})}),
-        "truth": cell.entry.truth,
-        "problem": {"name": cell.task.problem, "variant": dict(cell.task.variant), "noise": cell.task.noise},
-        "budget": cell.budget,
+        **description(cell),
         "evaluations": marks.tolist(),
         "best": rounded(best[marks - 1]),
         "iteration": [seen[mark - 1].iteration for mark in marks],
@@ -122,6 +115,20 @@ def _summary(cell: Cell, optimizer: Optimizer, evaluator: _Evaluator, kept: dict
         "seconds": round(kept["seconds"], 1),
         "versions": versions(),
         "machine": machine(),
+    }
+
+
+def description(cell: Cell) -> dict[str, Any]:
+    """Return what a result says of how it came about; a result is one of a spec if this is the same."""
+    return {
+        "task": cell.task.name,
+        "label": cell.entry.label,
+        "seed": cell.seed,
+        "method": cell.entry.method,
+        "options": describe_value({**cell.entry.options, **cell.entry.on.get(cell.task.name, {})}),
+        "truth": cell.entry.truth,
+        "problem": {"name": cell.task.problem, "variant": dict(cell.task.variant), "noise": cell.task.noise},
+        "budget": cell.budget,
     }
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from lcbo.errors import ArgumentError
+from lcbo.experiments.cell import description
 from lcbo.experiments.runner import Places
 from lcbo.experiments.spec import Cell, Task
 from lcbo.types import Array
@@ -100,7 +101,7 @@ def read_results(places: Sequence[Places]) -> Results:
     """Return the finished runs of the specs; runs a spec does not want are left out.
 
     Raises:
-        ArgumentError: if a result cannot be read.
+        ArgumentError: if a result cannot be read, or was run with other options than the spec has now.
     """
     runs, curves, events, cells = [], list[pd.DataFrame](), list[pd.DataFrame](), dict[Any, list[int]]()
     best_known: dict[str, dict[int, float]] = {}
@@ -113,7 +114,7 @@ def read_results(places: Sequence[Places]) -> Results:
             if not path.exists():
                 continue
             counts[1] += 1
-            kept = _read(path)
+            kept = _read(path, cell)
             known = reference(cell.task.problem, tuple(cell.task.variant.items()), _function_seed(cell))
             best_known.setdefault(cell.task.name, {})[cell.seed] = known
             keys: dict[str, Any] = dict(
@@ -168,11 +169,15 @@ def write_table(results: Results, path: Path) -> None:
         raise ArgumentError("out", "a file name ending in .csv or .parquet", path)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, cell: Cell) -> dict[str, Any]:
     try:
         kept: dict[str, Any] = json.loads(path.read_text())
     except ValueError as error:
         raise ArgumentError("results", "JSON files as the runner writes them", f"{path}: {error}") from None
+    for name, value in description(cell).items():
+        if kept.get(name) != value:
+            expected = f"{name} {value!r} as in the spec (delete the file to run it again)"
+            raise ArgumentError(str(path), expected, repr(kept.get(name)))
     return kept
 
 
