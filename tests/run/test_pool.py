@@ -411,14 +411,19 @@ def test_straggler_does_not_block_the_others(tmp_path):
     assert list(result.history.id) == [*range(1, 12), 0]
 
 
-def test_time_limit_kills_what_is_under_way():
+def test_time_limit_kills_what_is_under_way_and_a_later_run_makes_it_anew(tmp_path):
     def fun(x):
         time.sleep(0.0 if x[0] == 0.5 else 600)
         return simple(x)
 
-    result = run(fun, workers=2, x0=[0.5, 0.5], time_limit=1.5)
-    assert result.reason == "time limit of 1.5 s reached"
-    assert result.nfev == 1
+    arguments = {"workers": 2, "x0": [0.5, 0.5], "store": tmp_path / "run.db"}
+    stopped = run(fun, time_limit=1.5, **arguments)
+    assert stopped.reason == "time limit of 1.5 s reached"
+    assert list(stopped.history.id) == [0]
+    result = run(simple, **arguments)
+    assert list(result.history.id[:1]) == [0]
+    assert sorted(result.history.id[1:3]) == [1, 2]
+    assert sorted(result.history.id) == list(range(20))
 
 
 SCRIPT = """
