@@ -202,6 +202,7 @@ def test_slack_is_the_distance_to_the_nearer_limit():
     ("seconds", "words"),
     [
         (0.0123, "12 ms"),
+        (0.00034, "0.34 ms"),
         (59.94, "59.9 s"),
         (61, "1 min 1 s"),
         (3 * 3600 + 65, "3 h 1 min"),

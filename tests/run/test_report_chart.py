@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lcbo.run.report_chart import Chart, Scale, labels, limits, thin, wants_log
+from lcbo.run.report_chart import Chart, Scale, bend_of, labels, limits, thin, wants_log
 
 values = st.lists(st.floats(), min_size=1, max_size=30)
 
@@ -34,6 +34,25 @@ def test_ticks_are_round_numbers():
 def test_scale_maps_the_range_onto_pixels_and_keeps_the_rest_at_the_edge():
     assert Scale(1.0, 3.0, 10.0, 110.0)([0.0, 1.0, 2.0, 9.0]).tolist() == [10.0, 10.0, 60.0, 110.0]
     assert Scale(1.0, 100.0, 0.0, 10.0, log=True)([0.0, 10.0]).tolist() == [0.0, 5.0]
+
+
+@given(values)
+def test_a_bent_axis_has_readable_ticks_whatever_the_values(given_values):
+    low, high = limits(np.append(np.nan_to_num(given_values, posinf=1.0, neginf=-1.0), 0.0))
+    bend = bend_of(given_values)
+    ticks = Scale(low, high, 0.0, 100.0, bend=bend).ticks()
+    assert 1 <= len(ticks) <= 12
+    assert 0.0 in ticks
+    assert all(a < b for a, b in pairwise(ticks))
+    pixels = Scale(low, high, 0.0, 100.0, bend=bend)(ticks)
+    assert (np.diff(pixels) > 0).all()
+
+
+def test_an_axis_bends_where_sizes_differ():
+    slacks = [-60.0, -3.0, 0.1, *[0.01] * 10]
+    assert bend_of(slacks) == 0.01
+    assert bend_of([3.0, -2.0, 1.0]) == 0.0
+    assert Scale(-60.0, 1.0, 0.0, 1.0, bend=0.01).ticks() == [-1.0, -0.01, 0.0, 0.01, 1.0]
 
 
 def test_a_wild_value_does_not_flatten_the_axis():

@@ -105,7 +105,7 @@ def _tiles(run: Run, result: Result) -> str:
         [
             (number(result.fun), f"{name} at the answer"),
             feasible,
-            (f"{at.ended} of {at.budget}" if at.budget else str(at.ended), "evaluations"),
+            (str(at.ended), f"evaluations of {at.budget}" if at.budget else "evaluations"),
             (str(at.failed), "failed"),
             (str(at.iteration), "iterations"),
             (duration(at.updated - at.created), "from beginning to last entry"),
@@ -365,7 +365,7 @@ def _moment(seconds: float) -> str:
 def duration(seconds: float) -> str:
     """Return a time span in words, with the two units that matter."""
     if seconds < 1.0:
-        return f"{1000.0 * seconds:.0f} ms"
+        return f"{1000.0 * seconds:.2g} ms"
     if seconds < 60.0:
         return f"{seconds:.1f} s"
     minutes, hours = seconds / 60.0, seconds / 3600.0

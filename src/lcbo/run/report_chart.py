@@ -16,32 +16,42 @@ from numpy.typing import ArrayLike
 from lcbo.types import Array
 
 WIDTH, HEIGHT = 520.0, 300.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 66.0, 14.0, 30.0, 44.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 66.0, 22.0, 30.0, 44.0
 _MOST = 1200  # marks per series; more cannot be told apart on a screen
 
 
 @dataclass(frozen=True)
 class Scale:
-    """One axis: values ``low`` to ``high`` onto pixels ``start`` to ``end``; beyond them, the edge."""
+    """One axis: values ``low`` to ``high`` onto pixels ``start`` to ``end``; beyond them, the edge.
+
+    ``log`` makes it logarithmic. ``bend`` makes it ``asinh(value / bend)``: linear within ``bend`` of zero,
+    logarithmic on both sides beyond, for values of either sign and many sizes.
+    """
 
     low: float
     high: float
     start: float
     end: float
     log: bool = False
+    bend: float = 0.0
 
     def __call__(self, values: ArrayLike) -> Array:
         """Return the pixels of values."""
-        v = np.asarray(values, dtype=np.float64)
-        low, high = self.low, self.high
-        if self.log:
-            v, low, high = np.log10(np.maximum(v, 1e-300)), math.log10(low), math.log10(high)
-        share = np.clip((v - low) / (high - low), 0.0, 1.0)
+        low, high = self._bent([self.low, self.high])
+        share = np.clip((self._bent(values) - low) / (high - low), 0.0, 1.0)
         pixels: Array = self.start + share * (self.end - self.start)
         return pixels
 
+    def _bent(self, values: ArrayLike) -> Array:
+        v = np.asarray(values, dtype=np.float64)
+        if self.log:
+            v = np.log10(np.maximum(v, 1e-300))
+        return np.arcsinh(v / self.bend) if self.bend else v
+
     def ticks(self) -> list[float]:
         """Return round values within the axis, about five of them."""
+        if self.bend:
+            return bent_ticks(self.low, self.high, self.bend)
         return log_ticks(self.low, self.high) if self.log else linear_ticks(self.low, self.high)
 
 
@@ -63,6 +73,24 @@ def log_ticks(low: float, high: float) -> list[float]:
     ticks = [f * 10.0**e for e in range(first, last + 1, every) for f in factors]
     inside = [t for t in ticks if low * (1 - 1e-9) <= t <= high * (1 + 1e-9)]
     return inside if len(inside) >= 2 else linear_ticks(low, high)
+
+
+def bent_ticks(low: float, high: float, bend: float) -> list[float]:
+    """Return zero and powers of ten of either sign, from ``bend`` to the ends of the axis."""
+    first = math.ceil(math.log10(bend))
+    last = math.floor(math.log10(max(abs(low), abs(high), bend)))
+    powers = [10.0**e for e in range(first, last + 1, max(1, math.ceil((last - first + 1) / 3)))]
+    return [tick for tick in sorted([0.0, *powers, *(-p for p in powers)]) if low <= tick <= high]
+
+
+def bend_of(values: ArrayLike) -> float:
+    """Return the typical size of the later values where some are over 20 times as large, else 0."""
+    v = np.abs(np.asarray(values, dtype=np.float64))
+    v = v[np.isfinite(v) & (v > 0.0)]
+    if not v.size:
+        return 0.0
+    typical = float(np.median(v[-max(v.size // 2, 1) :]))
+    return typical if float(v.max()) > 20.0 * typical > 1e-100 else 0.0
 
 
 def limits(values: ArrayLike, *, log: bool = False, robust: bool = False) -> tuple[float, float]:
@@ -121,6 +149,7 @@ class Chart:
         x: range of the horizontal axis.
         y: range of the vertical axis.
         log: whether the vertical axis is logarithmic.
+        bend: where it turns from linear to logarithmic on both sides of zero; 0 for never.
         x_label: name of the horizontal axis.
     """
 
@@ -128,13 +157,14 @@ class Chart:
     x: tuple[float, float]
     y: tuple[float, float]
     log: bool = False
+    bend: float = 0.0
     x_label: str = "evaluations"
     _marks: list[str] = field(default_factory=list)
     _legend: list[tuple[str, str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._sx = Scale(*self.x, _LEFT, WIDTH - _RIGHT)
-        self._sy = Scale(*self.y, HEIGHT - _BOTTOM, _TOP, self.log)
+        self._sy = Scale(*self.y, HEIGHT - _BOTTOM, _TOP, self.log, self.bend)
 
     def points(self, x: ArrayLike, y: ArrayLike, style: str, label: str = "") -> None:
         """Add a dot per point."""

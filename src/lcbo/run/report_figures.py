@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lcbo.run.report_chart import Chart, limits, number, wants_log
+from lcbo.run.report_chart import Chart, bend_of, limits, number, wants_log
 from lcbo.types import Array
 
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ TRACE_TITLES = {
     "step": "Step size (share of the unit cube)",
     "penalty": "Penalty factor",
     "rescues": "Numerical rescues so far",
-    "gradient_std": "Gradient uncertainty (standard deviation, standardised)",
+    "gradient_uncertainty": "Gradient uncertainty (0: known, 1: unknown)",
+    "restarts": "Restarts so far",
+    "successes": "Successes of the trust region in a row",
+    "failures": "Failures of the trust region in a row",
 }
 _SLACKS, _BARS, _DESIGNS, _AXES = 8, 15, 20, 60
 
@@ -91,10 +94,9 @@ def slacks(problem: Problem, history: History, order: Sequence[int]) -> list[str
         room = slack(constraint, history)
         if not np.isfinite(room).any():
             continue
-        # the initial design lies far off; it must not flatten what follows
-        later = room[history.iteration > 0] if (history.iteration > 0).any() else room
-        low, high = limits(np.append(limits(later, robust=True), 0.0))
-        chart = Chart(f"slack of {constraint}", (0, len(history)), (low, high))
+        bend = bend_of(room)
+        low, high = limits(np.append(room, 0.0))
+        chart = Chart(f"slack of {constraint}", (0, len(history)), (low, high), bend=bend)
         chart.shade(low, min(0.0, high), "forbidden")
         held = room >= 0.0
         chart.points(count[~held], room[~held], "no", "violated")
@@ -161,7 +163,7 @@ def sensitivity(problem: Problem, belief: Belief, order: Sequence[int]) -> list[
 def bars(names: Sequence[str], values: Array, spread: Array) -> str:
     """Return horizontal bars around zero, with a whisker of one standard deviation."""
     reach = float(np.max(np.abs(values) + spread)) or 1.0
-    height, middle, half = 22, 300.0, 150.0
+    height, middle, half = 22, 282.0, 140.0
     parts = []
     for i, (name, value, sd) in enumerate(zip(names, values, spread, strict=True)):
         y, end, arm = 8 + height * i, middle + half * value / reach, half * sd / reach
