@@ -187,14 +187,20 @@ def log_posterior(data: Data, hyper: Hyperparameters, fit: MapFit) -> tuple[Tens
     r2 = squared_distance(data.x, data.x, hyper.lengthscale)
     r2.diagonal(dim1=-2, dim2=-1).zero_()
     phi, phi1, _ = PROFILES[hyper.kernel](r2)
-    pair = (present[:, :, None] & present[:, None, :]).to(phi.dtype)
-    signal = scale * phi * pair
+    signal = scale * phi
+    radial = signal if phi1 is phi else scale * phi1
+    if not bool(present.all()):
+        pair = (present[:, :, None] & present[:, None, :]).to(phi.dtype)
+        signal, radial = signal * pair, radial * pair
     noise_diagonal = torch.where(present, noise / torch.where(present, data.count, 1.0), 0.0)
-    cov = signal + torch.diag_embed(torch.where(present, noise_diagonal, 1.0))
+    cov = signal.clone()
+    cov.diagonal(dim1=-2, dim2=-1).add_(torch.where(present, noise_diagonal, 1.0))
     factor = cholesky(cov)
     residual = torch.where(present, data.y - hyper.mean[:, None], 0.0)
     weights = torch.cholesky_solve(residual.unsqueeze(-1), factor).squeeze(-1)
-    tilt = weights[:, :, None] * weights[:, None, :] - torch.cholesky_inverse(factor)
+    # LAPACK returns columns one after the other; in rows, the symmetric inverse meets arrays in rows.
+    inverse = torch.cholesky_inverse(factor).mT
+    tilt = torch.baddbmm(inverse, weights[:, :, None], weights[:, None, :], beta=-1.0)
 
     value = (
         -0.5 * (residual * weights).sum(-1)
@@ -203,15 +209,15 @@ def log_posterior(data: Data, hyper: Hyperparameters, fit: MapFit) -> tuple[Tens
         + fit.lengthscale_prior.log_density(hyper.lengthscale).sum(-1)
         + fit.outputscale_prior.log_density(hyper.outputscale)
     )
-    radial = tilt * (scale * phi1 * pair)
     if hyper.lengthscale.shape[-1] == 1:
-        length_slope = 0.5 * (radial * r2).sum((-2, -1))[:, None]
+        length_slope = 0.5 * _total(tilt, radial * r2)[:, None]
     else:
-        moment = radial.sum(-1) @ data.x.square() - ((radial @ data.x) * data.x).sum(-2)
+        pull = tilt * radial
+        moment = pull.sum(-1) @ data.x.square() - ((pull @ data.x) * data.x).sum(-2)
         length_slope = moment / hyper.lengthscale.square()
     slopes = [
         length_slope + fit.lengthscale_prior.slope(hyper.lengthscale),
-        (0.5 * (tilt * signal).sum((-2, -1)) + fit.outputscale_prior.slope(hyper.outputscale))[:, None],
+        (0.5 * _total(tilt, signal) + fit.outputscale_prior.slope(hyper.outputscale))[:, None],
     ]
     if fit.noise_prior is not None:
         value = value + fit.noise_prior.log_density(hyper.noise_var)
@@ -222,3 +228,8 @@ def log_posterior(data: Data, hyper: Hyperparameters, fit: MapFit) -> tuple[Tens
         )
         slopes.append(noise_slope[:, None])
     return value, torch.cat(slopes, -1)
+
+
+def _total(a: Tensor, b: Tensor) -> Tensor:
+    """``sum_ij a_ij b_ij`` of each of ``B x n x n`` matrices, without a product in memory: ``B``."""
+    return torch.bmm(a.flatten(1)[:, None, :], b.flatten(1)[:, :, None]).flatten()
