@@ -21,6 +21,7 @@ LAYERS = {
     "acquisition": 4,
     "methods": 5,
     "run": 6,
+    "testing": 7,
     "experiments": 7,
     "integrations": 7,
     "cli": 8,

@@ -146,8 +146,9 @@ class CallbackSolver(ModelFree):
     def _solve(self, start: Array) -> Solve:
         """Return a run of the solver from a point; it must not refer to this object."""
 
-    def _batch(self) -> list[Array]:
-        u = None if self._solver is None else self._resume(self._values(self.history.size - 1))
+    def batch(self) -> list[Array]:
+        """Return the one point the solver wants next."""
+        u = None if self._solver is None else self._resume(self.values(self.history.size - 1))
         while u is None:
             u = self._begin()
         return [np.clip(u, 0.0, 1.0)]
@@ -158,7 +159,7 @@ class CallbackSolver(ModelFree):
         self._solver = Inverted(self._solve(start))
         u = self._resume(None)
         if known is not None and u is not None and np.array_equal(u, start):
-            u = self._resume(self._values(known))
+            u = self._resume(self.values(known))
         return u
 
     def _resume(self, value: Value | None) -> Array | None:
@@ -175,7 +176,7 @@ class CallbackSolver(ModelFree):
 
     def _start(self) -> tuple[Array, int | None]:
         """Start of the next run, and its key where it has been evaluated."""
-        best = self._best()
+        best = self.best()
         if self.restarts == 0 or self._improved(best):
             self._incumbent = best
             return self.history.u[best].copy(), best
@@ -183,12 +184,12 @@ class CallbackSolver(ModelFree):
 
     def _improved(self, best: int) -> bool:
         """Whether the best point is clearly better than before the run: in violation, else in objective."""
-        (old, old_terms), (new, new_terms) = self._values(self._incumbent), self._values(best)
+        (old, old_terms), (new, new_terms) = self.values(self._incumbent), self.values(best)
         before, now = self._violation(old_terms), self._violation(new_terms)
         return now < (1.0 - _IMPROVEMENT) * before or (before == 0.0 and new < old - _IMPROVEMENT)
 
     def _violation(self, terms: Array) -> float:
         """Sum of the violations of scaled terms."""
-        tol = np.array([t.tol / self._scale[t.row] for t in self.setup.terms])
+        tol = np.array([t.tol / self.scale[t.row] for t in self.setup.terms])
         equality = np.array([t.equality for t in self.setup.terms], dtype=bool)
         return float(np.maximum(np.where(equality, np.abs(terms) - tol, terms), 0.0).sum())

@@ -42,12 +42,13 @@ class Cmaes(ModelFree):
         sigma = self.options.sigma if self._strategy is None else float(self._strategy.sigma)
         return {**super().info(), "step": sigma}
 
-    def _batch(self) -> list[Array]:
+    def batch(self) -> list[Array]:
+        """Return the next generation."""
         with warnings.catch_warnings():
             # cma warns where outputs do not vary or coefficients are not known yet, and copes with both.
             warnings.simplefilter("ignore")
             if self._strategy is None:
-                self._begin(self.history.u[self._best()])
+                self._begin(self.history.u[self.best()])
             else:
                 self._learn()
                 if self._strategy.stop():
@@ -66,6 +67,7 @@ class Cmaes(ModelFree):
             {
                 "bounds": [0.0, 1.0],
                 "popsize": popsize * 2**self.restarts,
+                "maxstd": np.inf if self.setup.dim == 1 else None,  # cma 4.5 fails at its limit in 1-D
                 "randn": lambda *shape: rng.standard_normal(shape),
                 "seed": np.nan,  # leave numpy's global generator alone
                 "verbose": -10,
@@ -102,9 +104,9 @@ class Cmaes(ModelFree):
 
     def _pair(self, key: int) -> tuple[float, Array]:
         """Scaled objective and inequalities ``g <= 0`` of an ended proposal."""
-        objective, terms = self._values(key)
+        objective, terms = self.values(key)
         equality = np.array([t.equality for t in self.setup.terms], dtype=bool)
-        tol = np.array([t.tol / self._scale[t.row] for t in self.setup.terms])[equality]
+        tol = np.array([t.tol / self.scale[t.row] for t in self.setup.terms])[equality]
         h = terms[equality]
         return objective, np.concatenate([terms[~equality], h - tol, -h - tol])
 

@@ -24,7 +24,7 @@ class Cobyla(CallbackSolver):
         self.options, self.scaled = options, options.scale
 
     def _solve(self, start: Array) -> Solve:
-        tol = np.array([t.tol / self._scale[t.row] for t in self.setup.terms])
+        tol = np.array([t.tol / self.scale[t.row] for t in self.setup.terms])
         equality = np.array([t.equality for t in self.setup.terms], dtype=bool)
         upper = np.where(equality, tol, 0.0)
         lower = np.where(equality, -tol, -np.inf)

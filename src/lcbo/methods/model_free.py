@@ -23,7 +23,7 @@ from lcbo.random import generator
 
 
 class ModelFree(Method):
-    """Initial design, then the batches of `_batch`, each once the one before has been told.
+    """Initial design, then the batches of `batch`, each once the one before has been told.
 
     Attributes:
         role: of the proposals after the initial design.
@@ -47,10 +47,10 @@ class ModelFree(Method):
         self._out = 0
 
     @abstractmethod
-    def _batch(self) -> list[Array]:
-        """Return the next points; everything asked for so far has been told."""
+    def batch(self) -> list[Array]:
+        """Return the next points of the unit cube; everything asked for so far has been told."""
 
-    def _further(self, count: int) -> list[Array]:  # noqa: ARG002  (for methods that can always say more)
+    def further(self, count: int) -> list[Array]:  # noqa: ARG002  (for methods that can always say more)
         """Return up to ``count`` points more while the batch is out."""
         return []
 
@@ -69,7 +69,7 @@ class ModelFree(Method):
         count = min([len(self._queue), *limits])
         points, self._queue = self._queue[:count], self._queue[count:]
         if n is not None and not self._queue:
-            points += [(u, self.role) for u in self._further(min(limits) - count)]
+            points += [(u, self.role) for u in self.further(min(limits) - count)]
         self._out += len(points)
         return [Proposal(self.history.add(u), u, role, self.iteration) for u, role in points]
 
@@ -96,28 +96,28 @@ class ModelFree(Method):
             rng = generator(self.setup.seed, "uniform", self.history.size)
             self._queue = [(u, "init") for u in rng.random((max(self.setup.n_init, 1), self.setup.dim))]
             return
-        _ = self._scale  # settled by the initial design, whoever asks for it first
-        self._queue = [(u, self.role) for u in self._batch()]
+        _ = self.scale  # settled by the initial design, whoever asks for it first
+        self._queue = [(u, self.role) for u in self.batch()]
         self.iteration += 1
 
     def _told(self) -> NDArray[np.intp]:
         """Keys of the points with outcomes."""
         return self.history.recent(None)
 
-    def _best(self) -> int:
-        """Key of the best point observed so far."""
+    def best(self) -> int:
+        """Return the key of the best point observed so far."""
         told = self._told()
         return int(told[best_index(self.history.y[told], self.setup.terms)])
 
     @cached_property
-    def _scale(self) -> Array:
-        """Standard deviation of every output when the initial design has been told, for the whole run."""
+    def scale(self) -> Array:
+        """Standard deviation of every output over the initial design, for the whole run."""
         if not self.scaled:
             return np.ones(self.setup.n_outputs)
         return Scaling.of(self.history.y[self._told()]).std
 
-    def _values(self, key: int) -> tuple[float, Array]:
-        """Scaled objective and ``T`` scaled terms of an ended proposal, the worst so far where missing."""
+    def values(self, key: int) -> tuple[float, Array]:
+        """Return the scaled objective and terms of an ended proposal, the worst so far where missing."""
         y = self.history.y[key] if self.history.status[key] == TOLD else np.full(self.setup.n_outputs, np.nan)
         objective, terms = self._scaled(y)
         if np.isnan(objective) or np.isnan(terms).any():
@@ -128,7 +128,7 @@ class ModelFree(Method):
         return float(objective), terms
 
     def _scaled(self, y: Array) -> tuple[Array, Array]:
-        scale = self._scale
+        scale = self.scale
         terms = term_values(y, self.setup.terms) / scale[[t.row for t in self.setup.terms]]
         return y[..., 0] / scale[0], terms
 

@@ -20,10 +20,12 @@ class Sobol(ModelFree):
         self._sequence = qmc.Sobol(setup.dim, scramble=True, rng=generator(setup.seed, "sobol"))
         self._drawn: list[Array] = []
 
-    def _batch(self) -> list[Array]:
-        return self._further(1)
+    def batch(self) -> list[Array]:
+        """Return the next point of the sequence."""
+        return self.further(1)
 
-    def _further(self, count: int) -> list[Array]:
+    def further(self, count: int) -> list[Array]:
+        """Return the next ``count`` points of the sequence."""
         while len(self._drawn) < count:
             self._drawn += list(self._sequence.random(_BLOCK))
         points, self._drawn = self._drawn[:count], self._drawn[count:]
