@@ -50,7 +50,9 @@ def best(run: RunFile, json: Json = False) -> None:
 @examples("lcbo export run.db history.csv", "lcbo export run.db history.parquet")
 def export(
     run: RunFile,
-    out: Annotated[Path, typer.Argument(metavar="FILE", help="A .csv or .parquet file.")],
+    out: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A .csv file, or .parquet with the package pyarrow.")
+    ],
 ) -> None:
     """Write every evaluation as a row of a table."""
     from lcbo.run.runs import open_run

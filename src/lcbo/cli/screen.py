@@ -169,7 +169,8 @@ def answer_json(problem: Problem, result: Result) -> dict[str, Any]:
 
 def size(path: Path) -> str:
     """Return the size of a file in words."""
-    return f"{path.stat().st_size / 1e6:.1f} MB"
+    count = path.stat().st_size
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"
 
 
 def ago(then: float) -> str:
@@ -185,9 +186,9 @@ def _place(value: float, low: float, high: float) -> Text:
         return Text("fixed", style="dim")
     cells = 16
     at = round((cells - 1) * (value - low) / (high - low))
-    bar = Text("\N{BOX DRAWINGS LIGHT HORIZONTAL}" * cells, style="dim")
-    mark = Text("\N{BLACK CIRCLE}", style="yellow" if value in (low, high) else "cyan")
-    return bar[:at] + mark + bar[at + 1 :]
+    line = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
+    mark = ("\N{BLACK CIRCLE}", "yellow" if value in (low, high) else "cyan")
+    return Text.assemble((line * at, "dim"), mark, (line * (cells - 1 - at), "dim"))
 
 
 def _finite(value: Any) -> Any:
