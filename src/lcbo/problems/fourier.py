@@ -56,3 +56,13 @@ class FourierSample:
         frequency = self._frequency.reshape(*self._weight.shape, -1)
         gradients: Array = np.einsum("kj,kji->ki", slope, frequency)
         return gradients
+
+    def hessians(self, x: Array) -> Array:
+        """Second derivatives of all draws at one point, ``(1 + m) x d x d``.
+
+        ``-sqrt(2/D) sum_j w_j cos(.) omega_j omega_j^T``
+        """
+        bend = -np.cos(self._frequency @ x + self._phase).reshape(self._weight.shape) * self._weight
+        frequency = self._frequency.reshape(*self._weight.shape, -1)
+        hessians: Array = (frequency * bend[..., None]).swapaxes(-1, -2) @ frequency
+        return hessians
