@@ -105,7 +105,7 @@ def _draw_lengths(axes: Axes, results: Results) -> None:
         axes.plot(
             again["evaluations"], again["length"], "v", ms=5, color=look(METHOD).colour, mec="white", mew=0.5
         )
-    axes.set_xlim(0, results.budget("main", TASK))
+    axes.set(xlim=(0, results.budget("main", TASK)), ylim=(2.0**-8.5, 2.0))
     axes.set_title(_sentence(restarts(results)), loc="right", fontsize=SIZE - 1, color=PALE)
 
 
