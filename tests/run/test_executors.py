@@ -115,6 +115,32 @@ def test_late_result_is_kept_but_not_used(tmp_path):
     assert keywords["failed"] is None
 
 
+def test_late_result_of_a_first_try_waits_for_the_second():
+    """A candidate tried again after a timeout is told once; what the first try gave comes late."""
+    release, tries, late = threading.Event(), [], []
+
+    def fun(x):
+        if x[0] == 0.5:
+            tries.append(x)
+            if len(tries) == 1:
+                release.wait(30)
+            else:
+                release.set()
+                time.sleep(0.4)
+        return simulate(x)
+
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as executor:
+        original = Optimizer.late
+        patch.setattr(
+            Optimizer, "late", lambda self, id, *a, **k: late.append(id) or original(self, id, *a, **k)
+        )
+        result = run(fun, workers=executor, timeout=1.0, retries=1, x0=[0.5, 0.5], budget=300)
+    assert len(tries) == 2
+    assert late == [0]
+    assert result.nfail == 0
+    assert sorted(result.history.id) == list(range(300))
+
+
 def test_executor_with_every_worker_stuck_ends_the_run():
     release = threading.Event()
 

@@ -351,6 +351,25 @@ def test_function_that_cannot_be_loaded_is_an_error(tmp_path, monkeypatch):
         evaluate_all(pool, points(0))
 
 
+def test_function_that_can_no_longer_be_loaded_ends_the_run_with_what_there_is(tmp_path, monkeypatch):
+    source = tmp_path / "breaks.py"
+    source.write_text(
+        "import os\n"
+        "def fun(x):\n"
+        "    if x[0] == 0.5:\n"
+        f"        open({str(source)!r}, 'w').write('1 / 0')\n"
+        "        os._exit(1)\n"
+        "    return {'f': 1.0, 'c': 0.0}\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from breaks import fun
+
+    result = run(fun, workers=1, x0=[[0.1, 0.1], [0.5, 0.5]])
+    assert result.reason.startswith("the function cannot be loaded in a worker process")
+    assert "ZeroDivisionError" in result.reason
+    assert list(result.history.failed) == ["", "the worker process ended with exit code 1"]
+
+
 def test_module_beside_the_script_is_found(tmp_path, monkeypatch):
     (tmp_path / "beside.py").write_text("def fun(x):\n    return {'f': 7.0, 'c': 0.0}\n")
     monkeypatch.syspath_prepend(str(tmp_path))

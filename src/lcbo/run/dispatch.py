@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
-from lcbo.errors import OutcomeError, TooManyFailuresError
+from lcbo.errors import OutcomeError, TooManyFailuresError, WorkerError
 from lcbo.run import answer
 from lcbo.run.evaluate import Evaluation
 from lcbo.run.evaluator import Evaluator, Finished
@@ -42,6 +43,7 @@ class Dispatch:
         self._waiting: deque[Candidate] = deque(optimizer.pending)
         self._running: dict[int, Candidate] = {}
         self._ended: deque[Finished] = deque()  # and not yet told
+        self._late: list[Finished] = []
         self._attempts: dict[int, int] = {}
         seen = optimizer.log.observations
         self._succeeded = any(o.failed is None and o.role != "data" for o in seen)
@@ -81,7 +83,8 @@ class Dispatch:
 
     def collect(self) -> None:
         """Tell what has finished by now; nothing paid for is lost when a run stops."""
-        self._ended.extend(self._evaluator.wait(0.0))
+        with suppress(WorkerError):
+            self._ended.extend(self._evaluator.wait(0.0))
         while self._ended:
             self._settle_next()
 
@@ -108,9 +111,8 @@ class Dispatch:
         """Tell an evaluation that has ended, or put it up for another try; returns whether it was told."""
         evaluation = done.evaluation
         if done.late:
-            self._optimizer.late(
-                done.id, evaluation.outcomes or None, failed=evaluation.failed, record=done.record
-            )
+            self._late.append(done)
+            self._tell_late()
             return False
         candidate = self._running.pop(done.id)
         if evaluation.failed is not None:
@@ -124,7 +126,19 @@ class Dispatch:
         record = replace(done.record, attempts=self._attempts.pop(done.id))
         outcomes = None if evaluation.failed is not None else evaluation.outcomes
         self._optimizer.tell(done.id, outcomes, failed=evaluation.failed, record=record)
+        self._tell_late()
         return True
+
+    def _tell_late(self) -> None:
+        """Put late results on record; that of a candidate tried again waits until it has been told."""
+        waiting = []
+        for done in self._late:
+            if done.id in self._attempts:
+                waiting.append(done)
+                continue
+            came = done.evaluation
+            self._optimizer.late(done.id, came.outcomes or None, failed=came.failed, record=done.record)
+        self._late = waiting
 
     def _called_back(self, callback: Callback | None) -> str | None:
         if callback is not None:
