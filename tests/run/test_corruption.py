@@ -162,14 +162,14 @@ def test_undamaged_run_is_whole(killed, closed):
 
 def test_random_damage_to_a_closed_run(closed):
     fates = try_all(*closed, ["run.db"], 50, seed=1)
-    assert fates["refused"] > 20
-    assert fates["whole"] > 1  # unused bytes
+    assert fates["refused"] > 10
+    assert fates["whole"] > 0  # unused bytes
 
 
 def test_random_damage_to_a_killed_run(killed):
     fates = try_all(*killed, ["run.db-wal", "run.db-wal", "run.db"], 50, seed=2)
-    assert fates["earlier"] > 5
-    assert fates["refused"] > 5
+    assert fates["earlier"] > 3
+    assert fates["refused"] > 0
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 
 from lcbo import StoreError, StoreWarning
 from lcbo.run import database
-from lcbo.run.database import appear, connect, copy, explained, file_system, journal, sealed, unfinished
+from lcbo.run.database import appear, connect, copy, explained, file_system, journal, seal, unfinished
 
 
 def failure(call):
@@ -74,9 +74,9 @@ def test_errors_of_the_library_itself_pass():
 
 def test_seal_tells_rows_apart():
     row = [1, "a", None, 0.1, b"\x00"]
-    assert sealed(row) == sealed(tuple(row))
+    assert seal(row) == seal(tuple(row))
     changed = [[2, *row[1:]], [1, "b", *row[2:]], [*row[:3], 0.2, b"\x00"], [*row[:4], b"\x01"], row[:-1]]
-    assert len({sealed(r)[-1] for r in [row, *changed]}) == 6
+    assert len({seal(r) for r in [row, *changed]}) == 6
 
 
 @pytest.mark.parametrize("name", ["plain.db", "a b?c#d%20.db", "ü&mode=ro.db"])

@@ -34,15 +34,18 @@ class Repeats:
             u: ``d`` point; only exact repeats pool.
             y: ``B`` outputs in user units.
         """
-        seen = ~np.isnan(y)
-        count, mean = self._groups.get(u.tobytes(), (np.zeros(len(y)), np.zeros(len(y))))
+        seen, point = ~np.isnan(y), u.tobytes()
+        if point not in self._groups:
+            self._groups[point] = (seen.astype(np.float64), np.where(seen, y, 0.0))
+            return
+        count, mean = self._groups[point]
         step = np.where(seen, y - mean, 0.0)
         again = seen & (count > 0.0)
         weight = np.sqrt(count / (count + 1.0))
         self.root_scatter = np.where(again, np.hypot(self.root_scatter, weight * step), self.root_scatter)
         self.dof = self.dof + again
         count = count + seen
-        self._groups[u.tobytes()] = (count, mean + step / np.maximum(count, 1.0))
+        self._groups[point] = (count, mean + step / np.maximum(count, 1.0))
 
     def scatter(self, scale: Array) -> tuple[Array, Array]:
         """Scatter of standardised outputs and its degrees of freedom, tempered to at most ``MOST_DOF``.

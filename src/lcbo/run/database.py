@@ -105,9 +105,9 @@ def check(db: sqlite3.Connection, path: Path) -> None:
         raise StoreError(f"{path}: the run file is damaged: {found.splitlines()[-1]}")
 
 
-def sealed(row: Sequence[Any]) -> list[Any]:
-    """Return a row with a checksum behind it: SQLite itself does not notice a byte that has changed."""
-    return [*row, zlib.crc32(repr(tuple(row)).encode())]
+def seal(row: Sequence[Any]) -> int:
+    """Return the checksum behind a row: SQLite itself does not notice a byte that has changed."""
+    return zlib.crc32(repr(tuple(row)).encode())
 
 
 def journal(db: sqlite3.Connection, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -75,18 +76,19 @@ class Log:
         self.n_failed = 0
         self.n_data = 0
         self._y = np.empty((64, len(problem.outcomes)))
+        self._least = math.inf
 
     def add(self, observation: Observation) -> None:
         """Append an ended evaluation."""
         if len(self.observations) == len(self._y):
             self._y = np.concatenate([self._y, np.empty_like(self._y)])
-        self._y[len(self.observations)] = self.problem.to_rows(observation.outcomes)
+        row = self._y[len(self.observations)] = self.problem.to_rows(observation.outcomes)
         self.observations.append(observation)
         self.n_failed += observation.failed is not None
         self.n_data += observation.role == "data"
-        better = self.best is None or self.objective(observation) < self.objective(self.best)
+        better = row[0] < self._least  # NaN never is
         if better and self._usable(observation) and self.problem.feasible(observation.outcomes):
-            self.best = observation
+            self.best, self._least = observation, float(row[0])
 
     @property
     def rows(self) -> Array:

@@ -124,10 +124,11 @@ class Run:
 
     def result(self) -> Result:
         """Return the answer so far."""
-        at = self.status
-        spent = at.budget is not None and at.ended >= at.budget
-        return self.optimizer.result(
-            f"budget of {at.budget} evaluations spent" if spent else f"{at.ended} evaluations so far"
+        optimizer = self.optimizer
+        budget, ended = optimizer.budget, optimizer.n_ended
+        spent = budget is not None and ended >= budget
+        return optimizer.result(
+            f"budget of {budget} evaluations spent" if spent else f"{ended} evaluations so far"
         )
 
     @property

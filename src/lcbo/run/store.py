@@ -20,7 +20,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -39,7 +39,7 @@ from lcbo.run.database import (
     journal,
     no_access,
     require,
-    sealed,
+    seal,
     unfinished,
 )
 from lcbo.run.entries import Asked, Budgeted, Contents, Entry, Reported
@@ -318,26 +318,36 @@ def _contents(db: sqlite3.Connection, path: Path) -> Contents:
 
 
 def _entries(db: sqlite3.Connection, path: Path) -> list[Entry]:
+    rows = list(_rows(db, path, "candidates"))
+    points = np.array(_parsed(row[4] for row in rows))
+    points.flags.writeable = False
     handed: dict[int, list[tuple[Candidate, Array]]] = {}
-    ids = set()
-    for id, seq, role, iteration, x, u in _rows(db, path, "candidates"):
-        point = np.array(json.loads(x))
-        point.flags.writeable = False
-        handed.setdefault(seq, []).append((Candidate(id, point, role, iteration), np.frombuffer(u, "<f8")))
-        ids.add(id)
-    entries: list[Entry] = []
-    for seq, n, count, when, info in _rows(db, path, "asks"):
-        candidates = handed.pop(seq, [])
-        if len(candidates) != count:
+    for (id, seq, role, iteration, _, u), x in zip(rows, points, strict=True):
+        handed.setdefault(seq, []).append((Candidate(id, x, role, iteration), np.frombuffer(u, "<f8")))
+    asks, tells = list(_rows(db, path, "asks")), list(_rows(db, path, "tells"))
+    for seq, _, count, *_ in asks:
+        if len(handed.get(seq, [])) != count:
             raise StoreError(f"{path}: the run file is damaged: candidates are missing")
-        entries.append(Asked(seq, n, when, json.loads(info), candidates))
-    for seq, id, when, outcomes, failed, final, late, *how in _rows(db, path, "tells"):
-        told = json.loads(outcomes)
-        entries.append(Reported(seq, id, when, told, failed, bool(final), bool(late), Record(*how)))
-        if id not in ids:
-            raise StoreError(f"{path}: the run file is damaged: candidates are missing")
+    if {row[1] for row in tells} - {row[0] for row in rows}:
+        raise StoreError(f"{path}: the run file is damaged: candidates are missing")
+    entries: list[Entry] = [
+        Asked(seq, n, when, numbers, handed.get(seq, []))
+        for (seq, n, _, when, _), numbers in zip(asks, _parsed(row[4] for row in asks), strict=True)
+    ]
+    entries += [
+        Reported(seq, id, when, told, failed, bool(final), bool(late), Record(*how))
+        for (seq, id, when, _, failed, final, late, *how), told in zip(
+            tells, _parsed(row[3] for row in tells), strict=True
+        )
+    ]
     entries += [Budgeted(*row) for row in _rows(db, path, "budgets")]
     return sorted(entries, key=lambda entry: entry.seq)
+
+
+def _parsed(texts: Iterable[str]) -> list[Any]:
+    """Return what many JSON texts say; together they are read much faster than one by one."""
+    values: list[Any] = json.loads(f"[{','.join(texts)}]")
+    return values
 
 
 def _meta(db: sqlite3.Connection, path: Path) -> dict[str, Any]:
@@ -352,11 +362,11 @@ def _owner(db: sqlite3.Connection, path: Path) -> Owner | None:
     return next((Owner(*fields) for _, *fields in _rows(db, path, "owner")), None)
 
 
-def _rows(db: sqlite3.Connection, path: Path, table: str) -> Iterator[list[Any]]:
+def _rows(db: sqlite3.Connection, path: Path, table: str) -> Iterator[tuple[Any, ...]]:
     """Give the rows of a table as they were written, or raise."""
     for row in db.execute(f"SELECT * FROM {table}"):
-        values = list(row[:-1])
-        if sealed(values)[-1] != row[-1]:
+        values = row[:-1]
+        if seal(values) != row[-1]:
             raise StoreError(f"{path}: the run file is damaged: a row of its table {table} has changed")
         yield values
 
@@ -364,7 +374,7 @@ def _rows(db: sqlite3.Connection, path: Path, table: str) -> Iterator[list[Any]]
 def _put(db: sqlite3.Connection, table: str, row: Sequence[Any]) -> None:
     """Write a row; only facts, owner and state are ever replaced."""
     verb = "REPLACE" if table in ("meta", "owner", "state") else "INSERT"
-    db.execute(f"{verb} INTO {table} VALUES ({', '.join('?' * (len(row) + 1))})", sealed(row))
+    db.execute(f"{verb} INTO {table} VALUES ({', '.join('?' * (len(row) + 1))})", [*row, seal(row)])
 
 
 def _storable(text: str) -> str:
