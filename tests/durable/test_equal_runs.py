@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import lcbo
-from lcbo import Candidate, Optimizer, Problem
+from lcbo import Candidate, Optimizer, Problem, StoreError
 from lcbo.methods import registry
+from lcbo.run.store import Store, _put, read, unlock
 
 PAPER: Mapping[str, Any] = {"explorer_options": {"starts": 2, "steps": 5}}
 METHODS: Mapping[str, Mapping[str, Any]] = {"lcbo": {}, "lcbo-paper": PAPER}
@@ -167,6 +168,20 @@ def test_extended_run(method: str, quick_folder: Path) -> None:
     sizes = [iterations.count(k) for k in range(1, max(iterations))]
     assert len(set(sizes)) == 1  # no batch lost its end to a budget
     assert any(iterations[budget - 1] == iterations[budget] for budget in (14, 19))
+
+
+def test_state_of_another_version_is_refused_and_the_run_stays_readable(quick_folder: Path) -> None:
+    path = quick_folder / "run.db"
+    with Optimizer(problem(), budget=20, store=path) as optimizer:
+        while advance(optimizer):
+            pass
+    with Store.open(path)._writing("x") as (db, _):
+        _put(db, "state", [1, read(path).state[0], '{"iteration": 3}'])
+    unlock(path)
+    with pytest.raises(StoreError, match=r"cannot go on from the state it left \(KeyError\('x'\)\).*lcbo 0"):
+        Optimizer.open(path)
+    run = lcbo.open_run(path)
+    assert len(run.history) == run.status.ended == 20
 
 
 @pytest.mark.slow

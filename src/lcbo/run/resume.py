@@ -71,7 +71,7 @@ def rebuilt_problem(meta: Mapping[str, Any]) -> Problem:
 
 def replay(past: Contents, ledger: Ledger, method: Method) -> None:
     """Bring new books and a new method to the end of a run: by the method's state, else by its calls."""
-    restored_at, state = (-1, {}) if past.state is None else past.state
+    restored_at = -1 if past.state is None else past.state[0]
     before: list[Event] = []
     for entry in past.entries:
         by_state = entry.seq <= restored_at
@@ -92,7 +92,19 @@ def replay(past: Contents, ledger: Ledger, method: Method) -> None:
                 assert isinstance(event, Told)
                 method.tell(event.key, event.y)
         if entry.seq == restored_at:
-            method.restore(state, before)
+            _restore(past, method, before)
+
+
+def _restore(past: Contents, method: Method, events: list[Event]) -> None:
+    assert past.state is not None
+    try:
+        method.restore(past.state[1], events)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        wrote, reads = past.meta["versions"].get("lcbo"), answer.versions()["lcbo"]
+        raise StoreError(
+            f"{past.path}: the method cannot go on from the state it left ({error!r}); "
+            f"it was written by lcbo {wrote}, this is lcbo {reads}"
+        ) from error
 
 
 def _same(again: list[Proposal], stored: list[Event]) -> bool:
