@@ -19,9 +19,9 @@ def test_a_whole_run_by_ask_and_tell(lcbo, objects):
         done = lcbo("ask", "run.db", code=(0, 4))
         if done.exit_code == 4:
             break
-        for candidate in objects(done.stdout):
-            told = [f"{name}={value!r}" for name, value in outcomes(candidate["x"]).items()]
-            assert "told 1;" in lcbo("tell", "run.db", candidate["id"], *told).stderr
+        candidates = objects(done.stdout)
+        results = "\n".join(json.dumps({"id": c["id"], **outcomes(c["x"])}) for c in candidates)
+        assert f"told {len(candidates)};" in lcbo("tell", "run.db", "--from", "-", input=results).stderr
     assert "budget of 8 evaluations is handed out" in done.stderr
     best = json.loads(lcbo("best", "run.db", "--json").stdout)
     assert best["success"]

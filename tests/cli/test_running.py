@@ -8,6 +8,7 @@ import time
 import pytest
 
 import lcbo as library
+from lcbo.run.store import tells_in
 
 
 def test_run_of_a_named_problem_keeps_it_and_prints_the_answer(lcbo, folder):
@@ -173,8 +174,8 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_resume(folder):
         stderr=subprocess.PIPE,
         text=True,
     )
-    while process.poll() is None and not _told(folder / "slow.db"):
-        time.sleep(0.1)
+    while process.poll() is None and not tells_in(folder / "slow.db"):
+        time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
@@ -184,10 +185,3 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_resume(folder):
     with library.open_run("slow.db") as run:
         assert run.status.ended >= 1
         assert run.status.writer is None
-
-
-def _told(path):
-    if not path.exists():
-        return False
-    with library.open_run(path) as run:
-        return run.status.ended >= 1
