@@ -122,10 +122,7 @@ def tell(
     ] = None,
     wait: Wait = 60.0,
 ) -> None:
-    """Report what came of candidates; it is on the disk when the command returns.
-
-    Telling the same again does nothing, so a script may repeat itself.
-    """
+    """Report what came of candidates; it is on the disk on return, and telling it again does nothing."""
     if (id is None) == (source is None):
         raise typer.BadParameter("expected either an ID or --from FILE", param_hint="ID")
     if source is not None and (outcomes or failed is not None or final):
