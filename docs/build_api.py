@@ -16,10 +16,24 @@ from typing import Any
 import lcbo
 from lcbo import cli
 from lcbo.methods import registry
+from lcbo.methods.classical_options import CmaesOptions, CobylaOptions, CobyqaOptions, SobolOptions
+from lcbo.methods.global_options import EpboOptions, GlobalOptions
 from lcbo.methods.lcbo_options import LcboOptions
+from lcbo.methods.region_options import HdsafeboOptions, ScboOptions
 from lcbo.run.log import History
 
 PAGE = Path(__file__).with_name("api.md")
+FAMILIES: list[tuple[tuple[str, ...], type]] = [
+    (("lcbo", "lcbo-paper", "lcbo-theory"), LcboOptions),
+    (("scbo",), ScboOptions),
+    (("hdsafebo",), HdsafeboOptions),
+    (("cei",), GlobalOptions),
+    (("epbo",), EpboOptions),
+    (("cobyqa",), CobyqaOptions),
+    (("cobyla",), CobylaOptions),
+    (("cmaes",), CmaesOptions),
+    (("sobol",), SobolOptions),
+]
 SECTIONS = ("Args", "Attributes", "Returns", "Raises")
 
 GROUPS: dict[str, list[tuple[str, Any]]] = {
@@ -35,7 +49,16 @@ GROUPS: dict[str, list[tuple[str, Any]]] = {
         ("lcbo.Snapshot", lcbo.Snapshot),
         ("lcbo.plot_convergence", lcbo.plot_convergence),
     ],
-    "Records": [("lcbo.Candidate", lcbo.Candidate), ("lcbo.Observation", lcbo.Observation)],
+    "Stored runs and simulators": [
+        ("lcbo.open_run", lcbo.open_run),
+        ("lcbo.Run", lcbo.Run),
+        ("lcbo.Command", lcbo.Command),
+    ],
+    "Records": [
+        ("lcbo.Candidate", lcbo.Candidate),
+        ("lcbo.Observation", lcbo.Observation),
+        ("lcbo.Record", lcbo.Record),
+    ],
     "Benchmark problems": [
         ("lcbo.problems.make", lcbo.problems.make),
         ("lcbo.problems.names", lcbo.problems.names),
@@ -52,6 +75,11 @@ GROUPS: dict[str, list[tuple[str, Any]]] = {
         ("lcbo.TellError", lcbo.TellError),
         ("lcbo.TooManyFailuresError", lcbo.TooManyFailuresError),
         ("lcbo.ModelError", lcbo.ModelError),
+        ("lcbo.EvaluationError", lcbo.EvaluationError),
+        ("lcbo.WorkerError", lcbo.WorkerError),
+        ("lcbo.StoreError", lcbo.StoreError),
+        ("lcbo.RunInUseError", lcbo.RunInUseError),
+        ("lcbo.StoreWarning", lcbo.StoreWarning),
         ("lcbo.NumericalRescueWarning", lcbo.NumericalRescueWarning),
     ],
 }
@@ -155,41 +183,51 @@ def code_marks(text: str) -> str:
 
 
 def methods() -> Iterator[str]:
-    """Yield the table of methods and that of the options with their defaults."""
-    names = registry.names()
+    """Yield the list of methods, then for every family of them its options with their defaults."""
     yield from ("## Methods and their options", "")
-    for name in names:
+    for name in registry.names():
         yield f"- `{name}`: {registry.spec(name).summary}"
-    doc = inspect.getdoc(LcboOptions) or ""
-    meanings = dict(
-        item.partition(": ")[::2]
-        for item in re.split(r"\n(?=\S)", inspect.cleandoc(doc.partition("Attributes:\n")[2]))
-    )
+    documented = [name for names, _ in FAMILIES for name in names]
+    assert sorted(documented) == sorted(registry.names()), "give every method a family in docs/build_api.py"
+    yield ""
+    for names, options in FAMILIES:
+        yield from options_table(names, options)
     yield from (
-        "",
-        f"| option | {' | '.join(f'`{n}`' for n in names)} | meaning |",
-        "|---" * (len(names) + 2) + "|",
-    )
-    for option in registry.spec("lcbo").options:
-        defaults = " | ".join(f"`{registry.spec(name).options[option]!r}`" for name in names)
-        meaning = " ".join(meanings[option].split())
-        yield code_marks(f"| `{option}` | {defaults} | {meaning} |")
-    yield from (
-        "",
         "Some defaults depend on d: those of `lcbo-paper` are shown for d = 25, of `lcbo-theory` for d = 8.",
         "A schedule is a number or a function of the iteration k = 1, 2, ...; `Power(a, b)` is `a * k**b`.",
         "",
     )
 
 
+def options_table(names: tuple[str, ...], options: type) -> Iterator[str]:
+    """Yield what every option means, and its default in each method of a family."""
+    meanings: dict[str, str] = {}
+    for base in reversed(options.__mro__):
+        listed = inspect.cleandoc(base.__doc__ or "").partition("Attributes:\n")[2]
+        meanings.update(item.partition(": ")[::2] for item in re.split(r"\n(?=\S)", inspect.cleandoc(listed)))
+    if not registry.spec(names[0]).options:
+        yield from (f"`{names[0]}` has no options.", "")
+        return
+    yield f"| option | {' | '.join(f'`{n}`' for n in names)} | meaning |"
+    yield "|---" * (len(names) + 2) + "|"
+    for option in registry.spec(names[0]).options:
+        defaults = " | ".join(f"`{registry.spec(name).options[option]!r}`" for name in names)
+        yield code_marks(f"| `{option}` | {defaults} | {' '.join(meanings[option].split())} |")
+    yield ""
+
+
 def command_line() -> Iterator[str]:
     """Yield the commands with what they do."""
     yield from ("## Command line", "")
-    for command in cli.app.registered_commands:
-        callback = command.callback
-        assert callback is not None
-        yield f"- `lcbo {callback.__name__}`: {inspect.getdoc(callback)}"
-    yield from ("", "`lcbo COMMAND --help` shows a command's options.")
+    groups = [("", cli.app), *((f"{g.name} ", g.typer_instance) for g in cli.app.registered_groups)]
+    for prefix, app in groups:
+        for command in app.registered_commands:
+            callback = command.callback
+            assert callback is not None
+            name = command.name or callback.__name__.replace("_", "-")
+            said = (inspect.getdoc(callback) or "").partition("\n\n")[0]
+            yield f"- `lcbo {prefix}{name}`: {' '.join(said.split())}"
+    yield from ("", "`lcbo COMMAND --help` shows a command's options and examples.")
 
 
 def main() -> None:
