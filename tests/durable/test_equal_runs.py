@@ -10,7 +10,8 @@ import pytest
 import lcbo
 from lcbo import Candidate, Optimizer, Problem, StoreError
 from lcbo.methods import registry
-from lcbo.run.store import Store, _put, read, unlock
+from lcbo.run.rows import put
+from lcbo.run.store import Store, read, unlock
 
 PAPER: Mapping[str, Any] = {"explorer_options": {"starts": 2, "steps": 5}}
 METHODS: Mapping[str, Mapping[str, Any]] = {"lcbo": {}, "lcbo-paper": PAPER}
@@ -176,7 +177,7 @@ def test_state_of_another_version_is_refused_and_the_run_stays_readable(quick_fo
         while advance(optimizer):
             pass
     with Store.open(path)._writing("x") as (db, _):
-        _put(db, "state", [1, read(path).state[0], '{"iteration": 3}'])
+        put(db, "state", [1, read(path).state[0], '{"iteration": 3}'])
     unlock(path)
     with pytest.raises(StoreError, match=r"cannot go on from the state it left \(KeyError\('x'\)\).*lcbo 0"):
         Optimizer.open(path)

@@ -6,7 +6,8 @@ import pytest
 
 from lcbo import StoreError, StoreWarning
 from lcbo.run import database
-from lcbo.run.database import appear, connect, copy, explained, file_system, journal, seal, unfinished
+from lcbo.run.database import appear, connect, copy, explained, file_system, journal, unfinished
+from lcbo.run.rows import seal
 
 
 def failure(call):

@@ -220,6 +220,18 @@ class TestOwnership:
         run.close()
         assert [entry.seq for entry in read(path).entries] == [0, 1]
 
+    def test_owner_whose_farewell_was_not_recorded_is_replaced(self, path):
+        """The disk was full when this process closed the run, or Ctrl-C came when it opened it."""
+        run = Store.create(path, {}, None)
+        run._db.execute("PRAGMA query_only=ON")
+        run.close()
+        assert read(path).writer == run.owner
+        again = Store.open(path)
+        with pytest.raises(RunInUseError, match="it is this one"):
+            Store.open(path)
+        again.close()
+        assert read(path).writer is None
+
     @forks
     def test_fork_cannot_write_and_does_not_release_the_run(self, path):
         run = Store.create(path, {}, None)
@@ -268,6 +280,21 @@ def test_closed_run_says_so(path):
     for call in (lambda: told(run, 0, f=1.0), run.contents, run.meta, lambda: run.set_meta(a=1)):
         with pytest.raises(StoreError, match="the run was closed"):
             call()
+
+
+def test_file_that_was_moved_away_is_noticed(path):
+    """What is told after the file was moved would be lost with the log that was left behind."""
+    run = Store.create(path, {}, None)
+    run.record_ask(None, asked(0), {}, None)
+    path.rename(path.with_name("elsewhere.db"))
+    with pytest.raises(
+        StoreError, match='candidate 0 could not be recorded: {"f": 0.5}: the file was moved or'
+    ):
+        told(run, 0, f=0.5)
+    path.with_name("elsewhere.db").rename(path)
+    told(run, 0, f=0.5)
+    run.close()
+    assert read(path).entries[-1].outcomes == {"f": 0.5}
 
 
 def test_full_disk_keeps_what_was_recorded_and_goes_on_after_room_was_made(path):

@@ -9,11 +9,9 @@ import shutil
 import sqlite3
 import tempfile
 import warnings
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from lcbo.errors import StoreError, StoreWarning
 
@@ -103,11 +101,6 @@ def check(db: sqlite3.Connection, path: Path) -> None:
     (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
     if found != "ok":
         raise StoreError(f"{path}: the run file is damaged: {found.splitlines()[-1]}")
-
-
-def seal(row: Sequence[Any]) -> int:
-    """Return the checksum behind a row: SQLite itself does not notice a byte that has changed."""
-    return zlib.crc32(repr(tuple(row)).encode())
 
 
 def journal(db: sqlite3.Connection, path: Path) -> None:

@@ -21,13 +21,12 @@ from lcbo.methods.protocol import Belief, Method
 from lcbo.problem import Problem
 from lcbo.run import answer
 from lcbo.run.checks import count
-from lcbo.run.database import present
 from lcbo.run.describe import describe_run, rebuild_value
 from lcbo.run.entries import Contents
 from lcbo.run.ledger import Ledger
 from lcbo.run.log import Log
 from lcbo.run.result import Result
-from lcbo.run.resume import check_same, check_versions, facts_of, rebuilt_problem, replay
+from lcbo.run.resume import check_same, check_versions, facts_of, opened, rebuilt_problem, replay
 from lcbo.run.setup import build_setup, read_data, read_outcomes, read_points, read_seed
 from lcbo.run.store import Store
 from lcbo.steps.kkt import Kkt
@@ -78,7 +77,7 @@ class Optimizer:
         self.options = dict(options or {})
         self._read_only = store.path if isinstance(store, Contents) else None
         self._broken_off = False
-        self.store, past = _opened(store)
+        self.store, past = opened(store)
         try:
             self._prior = read_data(data, problem)
             starts = None if x0 is None else read_points("x0", x0, problem)
@@ -383,20 +382,3 @@ class Optimizer:
 
 def _finite(told: Mapping[str, float]) -> dict[str, float]:
     return {name: value for name, value in told.items() if math.isfinite(value)}
-
-
-def _opened(store: str | Path | Store | Contents | None) -> tuple[Store | None, Contents | None]:
-    """Return the store of a run that exists and what is in it; nothing for a run yet to be made."""
-    if isinstance(store, Contents):
-        return None, store
-    if store is not None and not isinstance(store, str | Path | Store):
-        raise ArgumentError("store", "a path", type(store).__name__)
-    if isinstance(store, str | Path):
-        store = Store.open(Path(store)) if present(Path(store)) else None
-    if store is None:
-        return None, None
-    try:
-        return store, store.contents()
-    except BaseException:
-        store.close()
-        raise

@@ -5,21 +5,41 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lcbo.errors import LcboError, StoreError, StoreWarning
+from lcbo.errors import ArgumentError, LcboError, StoreError, StoreWarning
 from lcbo.methods.protocol import Event, Method, Proposal, Told
 from lcbo.problem import Problem
 from lcbo.problems.registry import from_source
 from lcbo.run import answer
+from lcbo.run.database import present
 from lcbo.run.describe import describe_problem, describe_value, differences, fingerprint, rebuild_problem
 from lcbo.run.entries import Asked, Budgeted, Contents
 from lcbo.run.ledger import Ledger
 from lcbo.run.problem_file import rebuilt_command_problem
+from lcbo.run.store import Store
 
 _LINES = 12  # of a difference shown
+
+
+def opened(store: str | Path | Store | Contents | None) -> tuple[Store | None, Contents | None]:
+    """Return the store of a run that exists and what is in it; nothing for a run yet to be made."""
+    if isinstance(store, Contents):
+        return None, store
+    if store is not None and not isinstance(store, str | Path | Store):
+        raise ArgumentError("store", "a path", type(store).__name__)
+    if isinstance(store, str | Path):
+        store = Store.open(Path(store)) if present(Path(store)) else None
+    if store is None:
+        return None, None
+    try:
+        return store, store.contents()
+    except BaseException:
+        store.close()
+        raise
 
 
 def facts_of(described: Mapping[str, Any], problem: Problem, seed: int) -> dict[str, Any]:

@@ -20,12 +20,10 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
-
-import numpy as np
 
 from lcbo.errors import RunInUseError, StoreError
 from lcbo.run.database import (
@@ -39,11 +37,11 @@ from lcbo.run.database import (
     journal,
     no_access,
     require,
-    seal,
     unfinished,
 )
-from lcbo.run.entries import Asked, Budgeted, Contents, Entry, Reported
+from lcbo.run.entries import Contents
 from lcbo.run.owner import Owner
+from lcbo.run.rows import contents_in, meta_in, owner_in, put
 from lcbo.types import Array, Candidate, Record
 
 _TABLES = """
@@ -108,8 +106,8 @@ class Store:
                         f"BEGIN; PRAGMA application_id={APPLICATION}; PRAGMA user_version={SCHEMA}; {_TABLES}"
                     )
                     for key, value in facts.items():
-                        _put(db, "meta", [key, json.dumps(value)])
-                    _put(db, "budgets", [0, budget])
+                        put(db, "meta", [key, json.dumps(value)])
+                    put(db, "budgets", [0, budget])
                     db.execute("COMMIT")
                 appear(fresh, path)
             finally:
@@ -151,12 +149,12 @@ class Store:
     def meta(self) -> dict[str, Any]:
         """Return the facts of the run."""
         with self._using("the facts of the run cannot be read") as db, explained(self.path, "read"):
-            return _meta(db, self.path)
+            return meta_in(db, self.path)
 
     def contents(self) -> Contents:
         """Return everything in the file."""
         with self._using("the run cannot be read") as db, explained(self.path, "read"):
-            return _contents(db, self.path)
+            return contents_in(db, self.path)
 
     def record_ask(
         self,
@@ -174,11 +172,11 @@ class Store:
         kept = None if state is None else json.dumps(state)
         wanted = None if n is None else int(n)
         with self._writing(f"{len(points)} candidates could not be recorded") as (db, seq):
-            _put(db, "asks", [seq, wanted, len(points), time.time(), numbers])
+            put(db, "asks", [seq, wanted, len(points), time.time(), numbers])
             for id, *point in points:
-                _put(db, "candidates", [id, seq, *point])
+                put(db, "candidates", [id, seq, *point])
             if kept is not None:
-                _put(db, "state", [1, seq, kept])
+                put(db, "state", [1, seq, kept])
 
     def record_tell(
         self,
@@ -201,19 +199,19 @@ class Store:
             int(record.attempts),
         ]
         with self._writing(f"candidate {id} could not be recorded: {reason or told}") as (db, seq):
-            _put(db, "tells", [seq, int(id), time.time(), told, reason, int(final), int(late), *how])
+            put(db, "tells", [seq, int(id), time.time(), told, reason, int(final), int(late), *how])
 
     def record_budget(self, budget: int | None) -> None:
         """Commit a new budget."""
         with self._writing(f"the budget of {budget} could not be recorded") as (db, seq):
-            _put(db, "budgets", [seq, budget])
+            put(db, "budgets", [seq, budget])
 
     def set_meta(self, **facts: Any) -> None:
         """Commit facts of the run."""
         texts = {key: json.dumps(value) for key, value in facts.items()}
         with self._writing("facts of the run could not be recorded") as (db, _):
             for row in texts.items():
-                _put(db, "meta", row)
+                put(db, "meta", row)
 
     @contextmanager
     def _using(self, loss: str) -> Iterator[sqlite3.Connection]:
@@ -222,6 +220,8 @@ class Store:
             raise StoreError(f"{self.path}: {loss}: the run was closed")
         if self.owner.pid != os.getpid():
             raise StoreError(f"{self.path}: {loss}: it was opened by {self.owner}, before a fork")
+        if not self.path.exists():  # SQLite would write on, to a file that nobody can open any more
+            raise StoreError(f"{self.path}: {loss}: the file was moved or removed while the run was open")
         yield self._db
 
     @contextmanager
@@ -231,7 +231,7 @@ class Store:
         with self._using(loss) as db, explained(self.path, "written", intact):
             db.execute("BEGIN IMMEDIATE")
             try:
-                owner = _owner(db, self.path)
+                owner = owner_in(db, self.path)
                 if owner != self.owner:
                     raise RunInUseError(
                         f"{self.path}: {loss}: the run was taken over, it belongs to {owner or 'nobody'} now"
@@ -254,14 +254,14 @@ def read(path: Path) -> Contents:
         try:
             with closing(connect(path, "ro")) as db:
                 check(db, path)
-                return _contents(db, path)
+                return contents_in(db, path)
         except sqlite3.OperationalError as error:
             if not no_access(error):
                 raise
         # A log left by a killed process, in a directory where we may not write.
         with closing(copy(path)) as db:
             check(db, path)
-            return _contents(db, path)
+            return contents_in(db, path)
 
 
 def unlock(path: Path) -> None:
@@ -282,8 +282,8 @@ def tells_in(path: Path) -> int:
 def _acquire(db: sqlite3.Connection, path: Path, owner: Owner) -> None:
     """Become the owner, unless another one lives."""
     db.execute("BEGIN IMMEDIATE")
-    other = _owner(db, path)
-    alive = False if other is None else other.alive()
+    other = owner_in(db, path)
+    alive = other is not None and not _forgotten(other, owner) and other.alive()
     if other is not None and alive is not False:
         if other.same_process(owner):
             hint = "it is this one: close the optimizer that has it, optimizer.close()"
@@ -292,89 +292,19 @@ def _acquire(db: sqlite3.Connection, path: Path, owner: Owner) -> None:
         else:
             hint = f"from here nobody can see whether it lives; if it does not: lcbo unlock {path}"
         raise RunInUseError(f"{path}: {other} is writing to this run; {hint}")
-    _put(db, "owner", [1, owner.host, owner.boot, owner.pid, owner.birth, owner.token])
+    put(db, "owner", [1, owner.host, owner.boot, owner.pid, owner.birth, owner.token])
     db.execute("COMMIT")
+
+
+def _forgotten(other: Owner, this: Owner) -> bool:
+    """Whether an owner is an opening by this process that has ended without being recorded."""
+    return other.same_process(this) and all(store.owner != other for store in _opened)
 
 
 def _refuse_inherited(path: Path) -> None:
     """Raise in a fork of a process that has the run open: SQLite's locks do not survive a fork."""
     if any(store.owner.pid != os.getpid() and store.path == path.resolve() for store in _opened):
         raise StoreError(f"{path}: it was open when this process was forked; open it in a fresh process")
-
-
-def _contents(db: sqlite3.Connection, path: Path) -> Contents:
-    db.execute("BEGIN")  # all reads see one moment of the run
-    try:
-        entries, state = _entries(db, path), _state(db, path)
-        contents = Contents(path, _meta(db, path), entries, state, _owner(db, path))
-    finally:
-        db.execute("ROLLBACK")
-    asks = {entry.seq for entry in entries if isinstance(entry, Asked)}
-    begun = bool(entries) and isinstance(entries[0], Budgeted)
-    whole = [entry.seq for entry in entries] == list(range(len(entries)))
-    if not begun or not whole or (state is not None and state[0] not in asks):
-        raise StoreError(f"{path}: the run file is damaged: its events are not complete")
-    return contents
-
-
-def _entries(db: sqlite3.Connection, path: Path) -> list[Entry]:
-    rows = list(_rows(db, path, "candidates"))
-    points = np.array(_parsed(row[4] for row in rows))
-    points.flags.writeable = False
-    handed: dict[int, list[tuple[Candidate, Array]]] = {}
-    for (id, seq, role, iteration, _, u), x in zip(rows, points, strict=True):
-        handed.setdefault(seq, []).append((Candidate(id, x, role, iteration), np.frombuffer(u, "<f8")))
-    asks, tells = list(_rows(db, path, "asks")), list(_rows(db, path, "tells"))
-    for seq, _, count, *_ in asks:
-        if len(handed.get(seq, [])) != count:
-            raise StoreError(f"{path}: the run file is damaged: candidates are missing")
-    if {row[1] for row in tells} - {row[0] for row in rows}:
-        raise StoreError(f"{path}: the run file is damaged: candidates are missing")
-    entries: list[Entry] = [
-        Asked(seq, n, when, numbers, handed.get(seq, []))
-        for (seq, n, _, when, _), numbers in zip(asks, _parsed(row[4] for row in asks), strict=True)
-    ]
-    entries += [
-        Reported(seq, id, when, told, failed, bool(final), bool(late), Record(*how))
-        for (seq, id, when, _, failed, final, late, *how), told in zip(
-            tells, _parsed(row[3] for row in tells), strict=True
-        )
-    ]
-    entries += [Budgeted(*row) for row in _rows(db, path, "budgets")]
-    return sorted(entries, key=lambda entry: entry.seq)
-
-
-def _parsed(texts: Iterable[str]) -> list[Any]:
-    """Return what many JSON texts say; together they are read much faster than one by one."""
-    values: list[Any] = json.loads(f"[{','.join(texts)}]")
-    return values
-
-
-def _meta(db: sqlite3.Connection, path: Path) -> dict[str, Any]:
-    return {key: json.loads(value) for key, value in _rows(db, path, "meta")}
-
-
-def _state(db: sqlite3.Connection, path: Path) -> tuple[int, dict[str, Any]] | None:
-    return next(((seq, json.loads(state)) for _, seq, state in _rows(db, path, "state")), None)
-
-
-def _owner(db: sqlite3.Connection, path: Path) -> Owner | None:
-    return next((Owner(*fields) for _, *fields in _rows(db, path, "owner")), None)
-
-
-def _rows(db: sqlite3.Connection, path: Path, table: str) -> Iterator[tuple[Any, ...]]:
-    """Give the rows of a table as they were written, or raise."""
-    for row in db.execute(f"SELECT * FROM {table}"):
-        values = row[:-1]
-        if seal(values) != row[-1]:
-            raise StoreError(f"{path}: the run file is damaged: a row of its table {table} has changed")
-        yield values
-
-
-def _put(db: sqlite3.Connection, table: str, row: Sequence[Any]) -> None:
-    """Write a row; only facts, owner and state are ever replaced."""
-    verb = "REPLACE" if table in ("meta", "owner", "state") else "INSERT"
-    db.execute(f"{verb} INTO {table} VALUES ({', '.join('?' * (len(row) + 1))})", [*row, seal(row)])
 
 
 def _storable(text: str) -> str:
