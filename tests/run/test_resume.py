@@ -192,6 +192,22 @@ class TestRefusals:
         with pytest.raises(StoreError, match="and 28 more$"):
             begin(path, Problem(dict.fromkeys(names, (0, 2))))
 
+    def test_another_benchmark_of_the_same_form_is_refused(self, path):
+        def view(seed, noise_seed):
+            return lcbo.problems.make("gp_sample", d=3, seed=seed).noisy(rng=noise_seed)
+
+        begin(path, view(1, 0)).close()
+        begin(path, view(1, 0)).close()
+        changed = (
+            r"benchmark.variant.seed: the run has 1; now it is 2\n  "
+            r"benchmark.noise.rng: the run has 0; now it is 3$"
+        )
+        with pytest.raises(StoreError, match=changed):
+            begin(path, view(2, 3))
+        plain = Problem(dict(zip(view(1, 0).variables, view(1, 0).bounds, strict=True)))
+        with pytest.raises(StoreError, match="problem.objective"):
+            begin(path, plain)
+
     @pytest.mark.parametrize("rng", [5, np.int64(5), None, np.random.default_rng(3)], ids=str)
     def test_seed_that_agrees_or_is_left_open_is_accepted(self, path, rng):
         begin(path).close()

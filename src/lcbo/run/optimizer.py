@@ -86,7 +86,7 @@ class Optimizer:
             )
             seed = None if rng is None or isinstance(rng, np.random.Generator) else read_seed(rng)
             if past is not None:
-                check_same(past, described, seed)
+                check_same(past, described, problem, seed)
                 rng = past.meta["seed"]
             if past is not None and self.store is not None:
                 check_versions(past)

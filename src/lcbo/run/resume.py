@@ -59,14 +59,32 @@ def facts_of(described: Mapping[str, Any], problem: Problem, seed: int) -> dict[
     }
 
 
-def check_same(past: Contents, described: Mapping[str, Any], seed: int | None) -> None:
-    """Raise with every difference unless a run was begun with these arguments; ``None``: any seed."""
+def check_same(past: Contents, described: Mapping[str, Any], problem: Problem, seed: int | None) -> None:
+    """Raise with every difference unless a run was begun with these arguments.
+
+    Args:
+        past: the run.
+        described: problem and arguments (`lcbo.run.describe.describe_run`).
+        problem: the problem; two benchmarks of one form are told apart by their recipes.
+        seed: root of every random stream; ``None`` agrees with any.
+    """
     given = {**described, "seed": past.meta["seed"] if seed is None else seed}
-    changed = differences({key: past.meta[key] for key in given}, given)
+    stored = {key: past.meta[key] for key in given}
+    recipes = [_recipe(source) for source in (past.meta["source"], describe_value(problem.source))]
+    if all(recipes):
+        stored["benchmark"], given["benchmark"] = recipes
+    changed = differences(stored, given)
     if changed:
         more = [f"and {len(changed) - _LINES} more"] if len(changed) > _LINES else []
         listed = "\n  ".join([*changed[:_LINES], *more])
         raise StoreError(f"{past.path}: this run was begun with other arguments:\n  {listed}")
+
+
+def _recipe(source: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what of a source makes a benchmark's values; empty where it is not a benchmark's."""
+    if source is None or "name" not in source:
+        return {}
+    return {key: source[key] for key in ("name", "variant", "noise") if key in source}
 
 
 def check_versions(past: Contents) -> None:
