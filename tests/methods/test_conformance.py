@@ -18,13 +18,13 @@ from lcbo.testing import Check, Subject
 from lcbo.testing.repeating import fresh_process, same_seed_in_a_fresh_process
 
 # Options that make a method fast enough for a test. Methods without an entry are tested with their defaults.
-FEW_STEPS = {"optimiser_options": {"starts": 2, "steps": 5}}
+FEW_STEPS = {"fit_every": 8, "optimiser_options": {"starts": 2, "steps": 5}}
 SMALL: Mapping[str, Mapping[str, Any]] = {
     "lcbo-paper": {"explore": 2, "eta": 0.1, "explorer_options": {"starts": 2, "steps": 5}},
     # Its own explorer repeats points by design, and its step wants to be told how smooth the problem is.
     "lcbo-theory": {"repeats": 1, "explore": 2, "explorer": "fast", "eta": Power(0.1, -0.5)},
-    "scbo": {"n_candidates": 64},
-    "hdsafebo": {"n_candidates": 64},
+    "scbo": {"n_candidates": 64, "fit_every": 8},
+    "hdsafebo": {"n_candidates": 64, "fit_every": 8},
     "cei": FEW_STEPS,
     "epbo": FEW_STEPS,
     "cmaes": {"popsize": 5},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import fields
 from typing import Any
 
@@ -28,6 +30,12 @@ def test_names_are_those_of_the_design() -> None:
     for name in registry.names():
         assert registry.spec(name).name == name
         assert registry.spec(name).summary
+
+
+def test_listing_the_methods_loads_none_of_them() -> None:
+    code = "import sys, lcbo.methods.registry as r; r.names(); sys.stdout.write(' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"torch", "scipy", "botorch", "cma", "lcbo.methods.lcbo"} & set(done.stdout.split())
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:

@@ -13,7 +13,7 @@ from lcbo.methods import registry
 from lcbo.methods.protocol import Array, Method, MethodSpec, Proposal, Setup, Term
 
 DIM = 3
-BUDGET = 20
+BUDGET = 16
 ROLES = {"init", "iterate", "explore"}
 INEQUALITY = (Term(1, 1.0, 0.4), Term(1, -1.0, -3.0), Term(2, 1.0, 0.3))
 WITH_EQUALITY = (*INEQUALITY[:2], Term(2, 1.0, 0.1, equality=True, tol=0.05))
