@@ -39,12 +39,16 @@ QUICK := --quick --root build/quick
 
 reproduce-quick: .venv/.installed-cma
 	$(EXPERIMENT) run $(SPECS) $(QUICK); failed=$$?; \
+	for study in theory mechanism2d; do $(EXPERIMENT) $$study $(QUICK) --images build/quick/figures \
+		--out build/quick/theory-results.md || failed=1; done; \
 	$(EXPERIMENT) figures $(SPECS) $(QUICK) --out build/quick/figures && \
 	$(EXPERIMENT) page $(SPECS) $(QUICK) --images build/quick/figures --out build/quick/reproducing.md && \
 	exit $$failed
 
 reproduce: .venv/.installed-mujoco
-	$(EXPERIMENT) run $(SPECS); failed=$$?; $(MAKE) reproducing && exit $$failed
+	$(EXPERIMENT) run $(SPECS); failed=$$?; \
+	for study in theory mechanism2d; do $(EXPERIMENT) $$study || failed=1; done; \
+	$(MAKE) reproducing && exit $$failed
 
 reproducing: .venv/.installed
 	$(EXPERIMENT) figures $(SPECS) --out docs/images/reproduction

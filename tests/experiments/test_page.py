@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lcbo.experiments.figures import FIGURES
-from lcbo.experiments.page import WRITTEN, more_pictures, page, write_page
+from lcbo.experiments.page import THEORY, WRITTEN, more_pictures, page, write_page
 from lcbo.experiments.page_text import SECTIONS
 from lcbo.experiments.results import read_results
 from lcbo.experiments.runner import Places
@@ -23,7 +23,9 @@ def test_page_is_up_to_date():
     results = read_results([Places.of(spec) for spec in SPECS])
     written = (ROOT / "docs" / "reproducing.md").read_text()
     pictures = more_pictures(ROOT / "docs" / "images" / "reproduction")
-    assert undated(written) == undated(page(results, "images/reproduction", pictures)), "run make reproducing"
+    there = (ROOT / "docs" / THEORY).exists()
+    computed = page(results, "images/reproduction", pictures, theory=there)
+    assert undated(written) == undated(computed), "run make reproducing"
 
 
 def test_results_stay_small():
@@ -67,3 +69,6 @@ def test_page_shows_every_figure_where_it_lies(results, tmp_path):
     assert {*re.findall(r"\(\.\./pictures/([\w-]+)\.png\)", text)} == set(FIGURES)
     assert {section.figure for section in SECTIONS} | {"ranks"} == set(FIGURES)
     assert "## Theory\n\nNot run yet (n = 0)." in text
+    (tmp_path / "docs" / THEORY).write_text("numbers")
+    write_page(results, tmp_path / "docs" / "page.md", tmp_path / "pictures")
+    assert f"]({THEORY})" in (tmp_path / "docs" / "page.md").read_text()

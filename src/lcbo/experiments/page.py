@@ -16,6 +16,7 @@ from lcbo.experiments.page_text import INTRODUCTION, MECHANISM_2D, NUMBERS, RANK
 from lcbo.experiments.results import Results
 from lcbo.experiments.wording import against, number, spread
 
+THEORY = "theory-results.md"  # page of the theory's runs, beside this one
 WRITTEN = "- page written on "  # the one line that changes without new runs
 
 
@@ -23,7 +24,8 @@ def write_page(results: Results, path: Path, images: Path) -> None:
     """Write the page with links to the figures in a folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     link = Path(os.path.relpath(images, path.parent)).as_posix()
-    path.write_text(page(results, link, more_pictures(images)), encoding="utf-8")
+    theory = path.with_name(THEORY).exists()
+    path.write_text(page(results, link, more_pictures(images), theory=theory), encoding="utf-8")
 
 
 def more_pictures(images: Path) -> list[str]:
@@ -31,13 +33,14 @@ def more_pictures(images: Path) -> list[str]:
     return sorted(p.stem for p in images.glob("*.png") if p.stem.startswith(("theory-", "mechanism-2d")))
 
 
-def page(results: Results, images: str, more: Sequence[str] = ()) -> str:
+def page(results: Results, images: str, more: Sequence[str] = (), *, theory: bool = False) -> str:
     """Return the page as Markdown.
 
     Args:
         results: the runs.
         images: link to the folder of the figures.
         more: names of further pictures in that folder (`more_pictures`).
+        theory: whether the page of the theory's runs is there.
     """
     judged = {one.claim.key: one for one in judge_all(results)}
     parts = [INTRODUCTION, _summary(list(judged.values())), _runs(results), SCORING]
@@ -46,7 +49,7 @@ def page(results: Results, images: str, more: Sequence[str] = ()) -> str:
         if section.figure == "mechanism" and "mechanism-2d" in more:
             parts.append(_picture(images, "mechanism-2d", MECHANISM_2D))
         parts += [_claim(judged[key]) for key in section.claims]
-    parts += ["## Theory\n", _theory(images, [name for name in more if name.startswith("theory-")])]
+    parts += ["## Theory\n", _theory(images, [name for name in more if name.startswith("theory-")], theory)]
     parts += ["## All numbers\n", _picture(images, "ranks", RANKS), NUMBERS]
     parts += [_numbers(results, task) for task in _tasks(results)]
     return "\n".join(parts)
@@ -116,9 +119,12 @@ def _picture(images: str, name: str, caption: str) -> str:
     return f"![{name}]({images}/{name}.png)\n\n*{caption}*\n"
 
 
-def _theory(images: str, names: Sequence[str]) -> str:
+def _theory(images: str, names: Sequence[str], page_there: bool) -> str:
+    if not names and not page_there:
+        return "Not run yet (n = 0).\n"
+    link = f"Within-model runs of `lcbo-theory`, with their numbers and n: [{THEORY}]({THEORY}).\n"
     pictures = [_picture(images, name, name.removeprefix("theory-").replace("-", " ")) for name in names]
-    return "\n".join(pictures) if pictures else "Not run yet (n = 0).\n"
+    return "\n".join([link] * page_there + pictures)
 
 
 def _tasks(results: Results) -> list[str]:
