@@ -161,13 +161,13 @@ def test_undamaged_run_is_whole(killed, closed):
 
 
 def test_random_damage_to_a_closed_run(closed):
-    fates = try_all(*closed, ["run.db"], 50, seed=1)
+    fates = try_all(*closed, ["run.db"], 40, seed=1)
     assert fates["refused"] > 10
     assert fates["whole"] > 0  # unused bytes
 
 
 def test_random_damage_to_a_killed_run(killed):
-    fates = try_all(*killed, ["run.db-wal", "run.db-wal", "run.db"], 50, seed=2)
+    fates = try_all(*killed, ["run.db-wal", "run.db-wal", "run.db"], 40, seed=2)
     assert fates["earlier"] > 3
     assert fates["refused"] > 0
 
@@ -181,7 +181,7 @@ def test_much_random_damage(closed, killed):
 def test_truncation(closed, killed):
     source, finished = closed
     size = (source / "run.db").stat().st_size
-    for length in [*range(0, 200, 19), *np.linspace(0, size - 1, 30).astype(int)]:
+    for length in [*range(0, 200, 19), *np.linspace(0, size - 1, 15).astype(int)]:
         folder = source.with_name("damaged")
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(source, folder)
@@ -190,7 +190,7 @@ def test_truncation(closed, killed):
     source, finished = killed
     size = (source / "run.db-wal").stat().st_size
     lefts = []
-    for length in [*range(0, 100, 9), *np.linspace(0, size, 30).astype(int)]:
+    for length in [*range(0, 100, 9), *np.linspace(0, size, 15).astype(int)]:
         folder = source.with_name("damaged")
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(source, folder)

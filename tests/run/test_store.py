@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from lcbo import RunInUseError, StoreError, StoreWarning
 from lcbo.run import database
@@ -99,6 +101,45 @@ def test_numpy_numbers_are_taken(path):
     _, ask, tell = read(path).entries
     assert (ask.n, ask.info) == (2, {"iteration": 4.0})
     assert (tell.id, tell.final, tell.record.started, tell.record.seconds) == (0, True, 3.0, 2.0)
+
+
+def test_time_that_is_no_number_is_unknown(path):
+    run = Store.create(path, {}, None)
+    run.record_ask(None, asked(0, 1), {"step": math.nan}, {"radius": math.inf})
+    run.record_tell(0, {"f": 1.0}, failed=None, final=True, record=Record(started=math.nan, seconds=math.nan))
+    run.record_tell(1, {"f": 1.0}, failed=None, final=True, record=Record(started=0.0, seconds=math.inf))
+    run.close()
+    _, ask, first, second = read(path).entries
+    assert math.isnan(ask.info["step"])
+    assert (first.record.started, first.record.seconds) == (None, None)
+    assert (second.record.started, second.record.seconds) == (0.0, math.inf)
+    assert read(path).state == (1, {"radius": math.inf})
+
+
+ANY_TEXT = st.text(st.characters(exclude_categories=())) | st.sampled_from(
+    ["\udcff", "\x00", "'; DROP TABLE tells"]
+)
+ANY_NUMBER = st.none() | st.floats() | st.integers(-(2**53), 2**53)
+
+
+@given(
+    st.dictionaries(ANY_TEXT, st.floats(allow_nan=False, allow_infinity=False), max_size=3),
+    st.none() | ANY_TEXT,
+    st.builds(Record, ANY_TEXT, ANY_NUMBER, ANY_NUMBER, ANY_TEXT, st.integers(0, 2**62)),
+)
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_was_recorded_can_be_read(path, outcomes, failed, how):
+    run = Store.open(path) if path.exists() else Store.create(path, {}, None)
+    if len(run.contents().entries) == 1:
+        run.record_ask(None, asked(0), {}, None)
+    run.record_tell(0, outcomes, failed=failed, final=True, record=how)
+    run.close()
+    last = read(path).entries[-1]
+    assert last.outcomes == outcomes
+    assert (last.failed is None) == (failed is None)
+    assert last.record.attempts == how.attempts
+    for before, after in ((how.started, last.record.started), (how.seconds, last.record.seconds)):
+        assert after == (None if before is None or math.isnan(before) else before)
 
 
 def test_closed_run_is_one_plain_file_and_reading_leaves_nothing(path):

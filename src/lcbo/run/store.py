@@ -17,6 +17,7 @@ returns. A run that was closed is one plain file; while it is written, a log lie
 from __future__ import annotations
 
 import json
+import math
 import os
 import sqlite3
 import time
@@ -36,6 +37,7 @@ from lcbo.run.database import (
     explained,
     journal,
     no_access,
+    present,
     require,
     unfinished,
 )
@@ -166,7 +168,7 @@ class Store:
         """Commit one ask, together with the method's state after it."""
         numbers = json.dumps({name: float(value) for name, value in info.items()})
         points = [
-            [c.id, c.role, c.iteration, json.dumps(c.x.tolist()), u.astype("<f8").tobytes()]
+            [int(c.id), c.role, int(c.iteration), json.dumps(c.x.tolist()), u.astype("<f8").tobytes()]
             for c, u in candidates
         ]
         kept = None if state is None else json.dumps(state)
@@ -193,8 +195,8 @@ class Store:
         reason = None if failed is None else _storable(failed)
         how = [
             _storable(record.worker),
-            None if record.started is None else float(record.started),
-            None if record.seconds is None else float(record.seconds),
+            _known(record.started),
+            _known(record.seconds),
             _storable(record.traceback),
             int(record.attempts),
         ]
@@ -220,7 +222,7 @@ class Store:
             raise StoreError(f"{self.path}: {loss}: the run was closed")
         if self.owner.pid != os.getpid():
             raise StoreError(f"{self.path}: {loss}: it was opened by {self.owner}, before a fork")
-        if not self.path.exists():  # SQLite would write on, to a file that nobody can open any more
+        if not present(self.path):  # SQLite would write on, to a file that nobody can open any more
             raise StoreError(f"{self.path}: {loss}: the file was moved or removed while the run was open")
         yield self._db
 
@@ -310,3 +312,8 @@ def _refuse_inherited(path: Path) -> None:
 def _storable(text: str) -> str:
     """Return a text without the halves of surrogate pairs that broken program output leaves."""
     return str(text).encode(errors="replace").decode()
+
+
+def _known(number: float | None) -> float | None:
+    """Return a number, ``None`` for NaN, which SQLite would not give back."""
+    return None if number is None or math.isnan(number) else float(number)
