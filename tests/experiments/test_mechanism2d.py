@@ -74,10 +74,6 @@ def test_a_run_keeps_its_curve_and_what_is_drawn(method: str) -> None:
         assert kept["iterates"][0][0] == 5.0
 
 
-def test_only_the_seed_that_is_drawn_keeps_its_path() -> None:
-    assert "iterates" not in run(Setting(2, 0.0, 5), "lcbo", 1)
-
-
 def test_comparisons_are_kept_and_not_made_again(tmp_path: Path) -> None:
     setting = Setting(2, 0.0, 5, seeds=1)
     found = run_settings(tmp_path, [setting])[setting.name]

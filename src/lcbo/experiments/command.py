@@ -148,6 +148,46 @@ def page(
     Console().print(str(out), highlight=False)
 
 
+Folder = Annotated[Path, typer.Option(help="Folder of results/.")]
+Images = Annotated[Path, typer.Option(help="Folder for the PNG files.")]
+Notes = Annotated[Path, typer.Option(help="Markdown file to write.")]
+Small = Annotated[bool, typer.Option("--quick", help="Few seeds and small budgets.")]
+
+
+@app.command()
+def theory(
+    root: Folder = Path("experiments"),
+    images: Images = Path("docs/images/reproduction"),
+    out: Notes = Path("docs/theory-results.md"),
+    quick: Small = False,
+) -> None:
+    """Measure the theorem's residuals and error functions, draw them and write the theory page.
+
+    Example: lcbo experiment theory --quick --root build/quick --images build/quick/figures
+    """
+    from lcbo.experiments.theory_report import report_theory
+
+    for path in report_theory(root, images, out, quick=quick):
+        Console().print(str(path), highlight=False)
+
+
+@app.command()
+def mechanism2d(
+    root: Folder = Path("experiments"),
+    images: Images = Path("docs/images/reproduction"),
+    out: Notes = Path("docs/theory-results.md"),
+    quick: Small = False,
+) -> None:
+    """Draw LCBO and a trust region on their way around a disc and write the theory page.
+
+    Example: lcbo experiment mechanism2d
+    """
+    from lcbo.experiments.theory_report import report_mechanism
+
+    for path in report_mechanism(root, images, out, quick=quick):
+        Console().print(str(path), highlight=False)
+
+
 def _results(specs: list[Path], root: Path | None, quick: bool) -> Results:
     from lcbo.experiments.results import read_results
     from lcbo.experiments.runner import Places

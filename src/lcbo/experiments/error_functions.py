@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,8 +96,8 @@ def _differences(b: int, hyper: Hyperparameters, dim: int) -> Tensor:
     """Repeats at ``+- h e_i`` in turn, with the best h; forward differences while ``b <= d``."""
     eye = torch.eye(dim, dtype=torch.float64)
     turn = torch.cat([eye, -eye])[torch.arange(b) % (2 * dim)]
-    designs = [h * turn for h in REACHES]
-    return designs[int(np.argmin([gradient_trace(z, hyper) for z in designs]))]
+    best: float = min(REACHES, key=lambda h: gradient_trace(h * turn, hyper))
+    return best * turn
 
 
 def gradient_trace(z: Tensor, hyper: Hyperparameters) -> float:
@@ -106,9 +107,21 @@ def gradient_trace(z: Tensor, hyper: Hyperparameters) -> float:
     return float(posterior.gradient_cov[0].diagonal().sum())
 
 
-def slope(x: list[float], y: list[float]) -> float:
+def slope(x: Sequence[float], y: Sequence[float]) -> float:
     """Least-squares exponent of ``y ~ x^slope``."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
+
+
+def batch_slope(table: Mapping[str, Any], kernel: str, dim: int) -> float:
+    """Exponent of E in b where every axis has two points on either side and more, ``b >= 4 d``."""
+    pairs = [(b, e) for b, e in zip(table["b"], table["E"][kernel][str(dim)], strict=True) if b >= 4 * dim]
+    return slope([b for b, _ in pairs], [e for _, e in pairs])
+
+
+def dimension_slope(table: Mapping[str, Any], kernel: str) -> float:
+    """Exponent of E in d at the largest b."""
+    rows = {int(name): row[-1] for name, row in table["E"][kernel].items()}
+    return slope(list(rows), list(rows.values()))
 
 
 def tabulate(grid: Grid) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def initial_points(setting: Setting, seed: int) -> Array:
 
 
 def run(setting: Setting, method: str, seed: int) -> dict[str, Any]:
-    """Make one run; the iterates and boxes in the plane are kept for seed 0, which is drawn."""
+    """Make one run; kept are its curve, restarts, and iterates and boxes in the plane."""
     truth = AroundTheDisc(setting.dim)
     problem = truth.noisy(rng=seed, sd=setting.noise) if setting.noise else truth
     design = initial_points(setting, seed)
@@ -107,19 +107,18 @@ def run(setting: Setting, method: str, seed: int) -> dict[str, Any]:
     points = np.array([candidate.x for candidate in asked])
     best = best_feasible(true_values(truth, truth.outcomes_at(points)))
     events = optimizer.events()
-    kept: dict[str, Any] = {
+    changes = [(event["kind"], event["evaluations"], event["length"]) for event in events]
+    return {
         "method": method,
         "seed": seed,
         "best": rounded(best[checkpoints(setting.budget) - 1]),
-        "restarts": [event["evaluations"] for event in events if event["kind"] == "restart"],
-    }
-    if seed == 0:
-        kept["iterates"] = _iterates(asked)
-        kept["boxes"] = [
+        "restarts": [count for kind, count, _ in changes if kind == "restart"],
+        "iterates": _iterates(asked),
+        "boxes": [
             [kind, count, length, *_plane(points[best_index(np.array(told[:count]), truth.terms)])]
-            for kind, count, length in ((e["kind"], e["evaluations"], e["length"]) for e in events)
-        ]
-    return kept
+            for kind, count, length in changes
+        ],
+    }
 
 
 def _plane(x: Array) -> list[float]:
