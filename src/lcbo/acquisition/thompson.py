@@ -99,7 +99,7 @@ def _paths(gp: LocalGP, z: Tensor, count: int, frequencies: Tensor, rng: np.rand
     noise = torch.from_numpy(rng.standard_normal((len(gp.x), count))) * gp.noise[0, :, None].sqrt()
     seen = torch.where(gp.present[0, :, None], prior(gp.x) + noise, 0.0)
     correction = gp.alpha[0, :, None] - torch.cholesky_solve(seen, gp.factor[0])
-    blocks = (torch.addmm(prior(block), gp.cross(block)[0].mT, correction) for block in z.split(BLOCK))
+    blocks = (torch.addmm(prior(block), gp.cross(block)[0].mT, correction) for block in torch.split(z, BLOCK))
     return (gp.hyper.mean + torch.cat(list(blocks))).mT
 
 
