@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,7 @@ def _summary(cell: Cell, optimizer: Optimizer, evaluator: _Evaluator, kept: dict
         "events": optimizer.events(),
         "seconds": round(kept["seconds"], 1),
         "versions": versions(),
+        "commit": commit(),
         "machine": machine(),
     }
 
@@ -134,6 +136,16 @@ def description(cell: Cell) -> dict[str, Any]:
 
 def _columns(truth: Benchmark, rows: list[dict[str, float]]) -> dict[str, Array]:
     return {name: np.array([row[name] for row in rows]) for name in truth.outcomes}
+
+
+def commit() -> str | None:
+    """Return the commit of the code that runs, ``None`` where it is not a checkout."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
 
 
 def machine() -> str:
