@@ -32,7 +32,7 @@ variant = { d = 3 }
 """
 
 # What may differ between two executions of the same run.
-CIRCUMSTANCES = ["seconds", "machine", "versions", "commit"]
+CIRCUMSTANCES = ["seconds", "machine", "versions"]
 
 
 def table(places: Places) -> pd.DataFrame:
