@@ -49,7 +49,7 @@ def made_table() -> dict[str, Any]:
 
 def made_walk(dim: int, noise: float) -> dict[str, Any]:
     ends = {"lcbo": (0.45, 0.5, 0.46), "lcbo-paper": (1.0, 0.9, 0.8), "scbo": (0.5, 2.0, 1.5)}
-    boxes = [["start", 4, 0.8, 0.2, 0.7], ["failure", 6, 0.4, 0.2, 0.7], ["restart", 8, 0.8, 0.3, 0.75]]
+    boxes = [["start", 4, 0.8, 0.2, 0.7], ["failure", 6, 0.4, 0.2, 0.7], ["restart", 8, 0.8, 0.3, 0.7]]
     runs = [
         {
             "method": method,
@@ -88,6 +88,7 @@ def test_slopes_of_the_error_function() -> None:
     assert batch_slope(table, "rbf", 4) == pytest.approx(-0.5)
     assert batch_slope(table, "matern52", 2) == pytest.approx(-0.6)
     assert [dimension_slope(table, kernel) for kernel in KERNELS] == pytest.approx([1.5, 1.0])
+    assert [dimension_slope(table, kernel, 32) for kernel in KERNELS] == pytest.approx([1.0, 0.4])
 
 
 def test_the_median_run_is_the_middle_one() -> None:
@@ -98,7 +99,7 @@ def test_the_median_run_is_the_middle_one() -> None:
 
 def test_the_last_box_drawn_is_the_region_after_the_restart() -> None:
     box = mechanism_figure(made_walk(2, 0.1)).axes[2].patches[-1]
-    assert (box.get_width(), box.get_xy()) == (0.8, (0.3 - 0.4, 0.75 - 0.4))
+    assert (box.get_width(), box.get_xy()) == (0.8, (0.3 - 0.4, 0.7 - 0.4))
 
 
 def test_a_figure_s_lines_are_the_averages() -> None:
@@ -109,9 +110,9 @@ def test_a_figure_s_lines_are_the_averages() -> None:
 
 def test_the_page_states_the_numbers_with_n() -> None:
     text = page(RUNS, made_table(), [made_walk(20, 0.1), made_walk(2, 0.0)], "images")
-    assert "| 1 x | 4 | r_s | 6.513 [6.513, 6.513] (n = 3) | -0.3 [-0.3, -0.3] (n = 3) |" in text
+    assert "| 1 x | 4 | r_s | 6.513 [6.513, 6.513] (n = 3) | -0.30 [-0.30, -0.30] (n = 3) |" in text
     assert "| Matérn-5/2 | 2 | -0.60 |" in text
-    assert "| 20 | 0.1 | 12 | `scbo` | 1.5 [1, 1.75] (n = 3) | 1 of 3 | 1 [1, 1] (n = 3) |" in text
+    assert "| 20 | 0.1 | 12 | `scbo` | 1.5 [1, 1.75] (n = 3) | 1 of 3 | 1 [1, 1] (n = 3) | 3 of 3 |" in text
     assert "![theory-residuals](images/theory-residuals.png)" in text
     assert "Error functions" not in page(RUNS, None, [], "images")
 

@@ -118,10 +118,11 @@ def batch_slope(table: Mapping[str, Any], kernel: str, dim: int) -> float:
     return slope([b for b, _ in pairs], [e for _, e in pairs])
 
 
-def dimension_slope(table: Mapping[str, Any], kernel: str) -> float:
-    """Exponent of E in d at the largest b."""
-    rows = {int(name): row[-1] for name, row in table["E"][kernel].items()}
-    return slope(list(rows), list(rows.values()))
+def dimension_slope(table: Mapping[str, Any], kernel: str, share: int | None = None) -> float:
+    """Exponent of E in d at the largest b, or at ``b = share * d``."""
+    rows = {int(name): row for name, row in table["E"][kernel].items()}
+    ends = [row[-1 if share is None else table["b"].index(share * dim)] for dim, row in rows.items()]
+    return slope(list(rows), ends)
 
 
 def tabulate(grid: Grid) -> dict[str, Any]:

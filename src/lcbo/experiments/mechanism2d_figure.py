@@ -42,6 +42,8 @@ def mechanism_figure(found: Mapping[str, Any]) -> Figure:
     Below, the progress of all seeds and the lengths of SCBO's boxes in its two runs.
     """
     figure, panels = new_figure(3, 2, width=4.4, height=4.0)
+    noise = f"noise {found['noise']:g}" if found["noise"] else "no noise"
+    figure.suptitle(f"{found['d']} variables, {noise}: the plane of $x_1$ and $x_2$", fontsize=SIZE + 4)
     first = {run["method"]: run for run in found["runs"] if run["seed"] == SEED}
     middle = median_run(found, "scbo")
     for axes in panels[:3]:
@@ -71,7 +73,7 @@ def _terrain(axes: Axes, dim: int) -> None:
     axes.add_patch(
         Rectangle((corner[0], corner[1]), 2 * SPREAD, 2 * SPREAD, fc="none", ec=INK, lw=0.9, ls=":", zorder=3)
     )
-    axes.annotate("initial design", (START[0], START[1] + SPREAD), xytext=(0, 4), ha="center",
+    axes.annotate("initial design", (START[0], START[1] - SPREAD), xytext=(-4, -10), ha="center",
                   textcoords="offset points", fontsize=SIZE - 1, color=INK, zorder=6)  # fmt: skip
     assert problem.best_known is not None
     assert problem.best_known.x is not None
@@ -150,7 +152,7 @@ def _lengths(axes: Axes, run: Mapping[str, Any], budget: int) -> None:
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"1/{round(1 / v)}" if v < 1 else f"{v:g}"))
     axes.set(xlim=(0, budget), ylim=(2.0**-7.6, 2.0))
-    dress(axes, f"length of the box, seed {run['seed']}: {len(again)} restarts", "evaluations")
+    dress(axes, f"length of the box, seed {run['seed']}; restarts: {len(again)}", "evaluations")
 
 
 def draw(folder: Path, found: Mapping[str, Mapping[str, Any]]) -> list[Path]:

@@ -123,6 +123,7 @@ def error_figure(table: Mapping[str, Any]) -> Figure:
         _dressed(axes, f"gradient, E(b), {TITLES[kernel]}", "b")
     panels[1].set_ylabel("trace of the covariance", fontsize=SIZE)
     for axes in panels[1:]:
+        axes.set_ylim(bottom=0.25 * axes.get_ylim()[0])
         handles, names = axes.get_legend_handles_labels()
         handles.append(_line(ls=(0, (1, 2)), color=INK, lw=0.9))
         names.append(r"$\sigma d^{3/2} b^{-1/2}$")
