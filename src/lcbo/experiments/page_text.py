@@ -65,7 +65,10 @@ SECTIONS: Sequence[Section] = (
     ),
 )
 
-MECHANISM_2D = "In two dimensions: a trust region stalls at a curved constraint, LCBO slides along it."
+MECHANISM_2D = (
+    "The plane of a 20-variable problem with noise: LCBO slides along a curved constraint, SCBO's median run "
+    "stalls at it. With two variables alone SCBO does not stall: see theory-results.md."
+)
 RANKS = "Mean rank of the final best feasible value by task and method, 1 the best."
 
 INTRODUCTION = """# Reproducing the paper
