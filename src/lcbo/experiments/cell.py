@@ -46,6 +46,8 @@ def run_cell(cell: Cell, store: Path, result: Path) -> dict[str, Any]:
         kept: dict[str, Any] = optimizer.store.meta().get("experiment", {"recommended": {}, "seconds": 0.0})
         marks = set(checkpoints(cell.budget).tolist())
         start = time.process_time()
+        if optimizer.n_ended in marks:  # it may have been killed between the tell and the mark
+            _mark(optimizer, kept)
         while batch := optimizer.pending or optimizer.ask():
             for candidate in batch:
                 kept["seconds"] += time.process_time() - start
@@ -53,9 +55,7 @@ def run_cell(cell: Cell, store: Path, result: Path) -> dict[str, Any]:
                 start = time.process_time()
                 optimizer.tell(candidate.id, outcomes)
                 if optimizer.n_ended in marks:
-                    point = optimizer.recommend()
-                    kept["recommended"][str(optimizer.n_ended)] = None if point is None else point.tolist()
-                    optimizer.store.set_meta(experiment=kept)
+                    _mark(optimizer, kept)
         kept["seconds"] += time.process_time() - start
         summary = _summary(cell, optimizer, evaluator, kept)
     result.parent.mkdir(parents=True, exist_ok=True)
@@ -63,6 +63,14 @@ def run_cell(cell: Cell, store: Path, result: Path) -> dict[str, Any]:
     fresh.write_text(json.dumps(summary, separators=(",", ":")) + "\n")
     fresh.replace(result)
     return summary
+
+
+def _mark(optimizer: Optimizer, kept: dict[str, Any]) -> None:
+    """Keep the point the method recommends now."""
+    assert optimizer.store is not None
+    point = optimizer.recommend()
+    kept["recommended"][str(optimizer.n_ended)] = None if point is None else point.tolist()
+    optimizer.store.set_meta(experiment=kept)
 
 
 class _Evaluator:

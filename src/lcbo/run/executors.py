@@ -41,7 +41,9 @@ class FutureEvaluator(Evaluator):
         problem: a problem with a function.
         executor: the executor; it is not shut down.
         timeout: seconds from handing an evaluation over until it is given up.
-        slots: evaluations handed over at once; by default as many as the executor has workers.
+        slots: evaluations handed over at once; by default as many as the executor has workers, and with
+            Dask, whose messages take a while, one more that waits at the scheduler: a freed worker has work
+            at once. Not with a timeout, which would run while it waits.
     """
 
     def __init__(
@@ -49,7 +51,8 @@ class FutureEvaluator(Evaluator):
     ) -> None:
         self._problem, self._executor, self._timeout = problem, executor, timeout
         self._dask = hasattr(getattr(executor, "_client", None), "nthreads")
-        self._size = _size_of(executor) if slots is None else lambda: slots
+        ahead = 1 if self._dask and timeout is None else 0
+        self._size = _size_of(executor, ahead) if slots is None else lambda: slots
         self._known_size, self._looked = self._size(), time.monotonic()
         self._running: dict[Future[Any], _Task] = {}
         self._given_up: dict[Future[Any], _Task] = {}
@@ -149,12 +152,12 @@ def evaluate_pickled(payload: bytes, x: Array, id: int, token: str) -> tuple[Eva
     return replace(evaluation, error=None), record  # an exception need not survive the way back
 
 
-def _size_of(executor: Executor) -> Callable[[], int]:
-    """Return a function that tells how many evaluations an executor runs at once."""
+def _size_of(executor: Executor, ahead: int) -> Callable[[], int]:
+    """Return a function that tells how many evaluations an executor runs at once, and ``ahead`` of Dask's."""
     client: Any = getattr(executor, "_client", None)
     if hasattr(client, "nthreads"):
         only = getattr(executor, "_kwargs", {}).get("workers")
-        return lambda: max(1, sum(client.nthreads(only).values()))
+        return lambda: max(1, sum(client.nthreads(only).values())) + ahead
     for name in ("_max_workers", "num_workers"):  # the standard library and loky; mpi4py
         size = getattr(executor, name, None)
         if isinstance(size, int) and size > 0:
