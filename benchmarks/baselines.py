@@ -25,6 +25,7 @@ from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
+from quality import seeds_of
 
 import lcbo
 from lcbo.methods import registry
@@ -145,12 +146,6 @@ def print_restarts(args: argparse.Namespace) -> None:
             nth = [quartiles([r.restarts[i] for r in runs if len(r.restarts) > i]) for i in (0, 1)]
             finals = quartiles([float(r.curve[-1]) for r in runs])
             print(f"{load:<8}{noise:>6g}  {counts:<24}{nth[0]:<18}{nth[1]:<18}{finals}", flush=True)
-
-
-def seeds_of(text: str) -> list[int]:
-    """Read ``0-4`` or ``0,3,7-9``."""
-    parts = [part.split("-") for part in text.split(",")]
-    return [seed for part in parts for seed in range(int(part[0]), int(part[-1]) + 1)]
 
 
 def main() -> None:

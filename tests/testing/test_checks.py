@@ -86,7 +86,8 @@ class DropsTheRest(Sound):
 
 class NeverWaits(Sound):
     def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:
-        self._out = 0
+        if not self._queue:
+            self._refill()
         return super().ask(n, most)
 
 
@@ -186,7 +187,7 @@ class SharesAMemory(Sound):
 
 class LosesItsIteration(Sound):
     def state(self) -> dict[str, Any]:
-        return {"queue": [[u.tolist(), role] for u, role in self._queue], "out": self._out}
+        return {"queue": [[u.tolist(), role] for u, role in self._queue]}
 
     def restore(self, state: Mapping[str, Any], events: Any) -> None:
         for event in events:
@@ -195,7 +196,6 @@ class LosesItsIteration(Sound):
             else:
                 self.history.settle(event.key, event.y)
         self._queue = [(np.array(u), role) for u, role in state["queue"]]
-        self._out = state["out"]
 
 
 class ChangesNumpy(Sound):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -38,8 +37,10 @@ def run(
     Example: lcbo experiment run experiments/main.toml --jobs 2 --only lcbo-paper
     """
     from lcbo.experiments.runner import Places, run_missing
+    from lcbo.run.pool import available_cores
 
     console, failed = Console(), 0
+    jobs = jobs or available_cores()
     for spec in specs:
         places = Places.of(spec, root=root, quick=quick)
         cells = _wanted(places, only)
@@ -48,9 +49,9 @@ def run(
 
             def show(progress: Progress, live: Live = live, cells: list[Cell] = cells) -> None:
                 if console.is_terminal:
-                    live.update(_table(cells, progress, jobs or _cores()))
+                    live.update(_table(cells, progress, jobs))
 
-            progress = run_missing(places, cells, jobs=jobs or _cores(), watch=show)
+            progress = run_missing(places, cells, jobs=jobs, watch=show)
         minutes = (time.monotonic() - begun) / 60
         console.print(f"{spec.stem}: {len(progress.done)} of {len(cells)} runs done, {minutes:.1f} min")
         for words in dict.fromkeys(progress.skipped.values()):
@@ -198,10 +199,6 @@ def _results(specs: list[Path], root: Path | None, quick: bool) -> Results:
 def _wanted(places: Places, only: list[str]) -> list[Cell]:
     cells = places.read().cells()
     return [cell for cell in cells if not only or any(part in cell.name for part in only)]
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _table(cells: list[Cell], progress: Progress, jobs: int) -> Table:

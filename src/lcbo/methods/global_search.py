@@ -8,17 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from lcbo.acquisition.maximise import MAXIMISERS, Maximiser, Objective
 from lcbo.acquisition.moments import Predictor, inverse_covariance
 from lcbo.errors import ArgumentError
-from lcbo.methods.design import best_index, initial_design
+from lcbo.methods.design import best_index
 from lcbo.methods.global_options import GlobalOptions
-from lcbo.methods.history import History
-from lcbo.methods.protocol import Array, Belief, Event, Method, Proposal, Setup
+from lcbo.methods.protocol import Array, Belief, Event, Proposal, Setup
+from lcbo.methods.queued import QueuedMethod
 from lcbo.methods.recommend import believed, recommended
 from lcbo.models.fit import Gamma, LogNormal, MapFit, Prior, RestartedFit
 from lcbo.models.gp import Hyperparameters, LocalGP
@@ -30,7 +29,7 @@ from lcbo.random import generator
 T = TypeVar("T")
 
 
-class GlobalSearch(Method):
+class GlobalSearch(QueuedMethod):
     """The state machine: initial design, then one evaluation per iteration.
 
     Further points asked for while evaluations are out condition the model on the pending ones (outcomes
@@ -38,13 +37,10 @@ class GlobalSearch(Method):
     """
 
     def __init__(self, setup: Setup, options: GlobalOptions) -> None:
-        self.setup = setup
-        self.history = History(setup.dim, setup.n_outputs)
-        self.iteration = 0
+        super().__init__(setup)
         self._fit_every = options.fit_every
         self._maximiser = _maximiser(options)
         self._growing = _growing(setup, options)
-        self._queue = [(u, "init") for u in initial_design(setup)]
         self._fitted_at: int | None = None
         self._told = 0
         self._model: tuple[int, Model] | None = None
@@ -59,24 +55,14 @@ class GlobalSearch(Method):
             predictor: of the same model, conditioned on what is pending.
         """
 
-    def include(self, u: Array, y: Array) -> int:
-        """Take a point evaluated elsewhere into the data and return the key it got."""
-        key = self.history.add(u)
-        self.tell(key, y)
-        return key
-
     @torch.inference_mode()
     def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:
         """Return new proposals without blocking; see the protocol."""
         idle = len(self._pending()) == 0
         if not self._queue and idle and self._told == 0:
-            self._queue = [(u, "init") for u in self._uniform(max(self.setup.n_init, 1))]
-        wanted = n if n is not None else len(self._queue) or int(idle)
-        if most is not None:
-            wanted = min(wanted, most)
-        points, self._queue = self._queue[:wanted], self._queue[wanted:]
+            self._queue_another_design()
+        points, further = self._take(n if n is not None else len(self._queue) or int(idle), most)
         proposals = [self._propose(u, role) for u, role in points]
-        further = wanted - len(proposals)
         if further > 0 and not self._informed(idle):
             return proposals + [self._propose(u, "explore") for u in self._uniform(further)]
         return proposals + self._search(further)
@@ -103,22 +89,15 @@ class GlobalSearch(Method):
     def state(self) -> dict[str, Any]:
         """Return iteration, hyperparameters and what of the design is still to be asked for."""
         return {
-            "iteration": self.iteration,
+            **self._queue_state(),
             "fitted_at": self._fitted_at,
-            "queue": [[u.tolist(), role] for u, role in self._queue],
             "model": self._growing.state(),
         }
 
     def restore(self, state: Mapping[str, Any], events: Sequence[Event]) -> None:
         """Go on from a state; the next ask builds the model, which is a function of state and data."""
-        for event in events:
-            if isinstance(event, Proposal):
-                self.history.add(event.u)
-            else:
-                self.tell(event.key, event.y)
-        self.iteration = state["iteration"]
+        self._restore_queue(state, events)
         self._fitted_at = state["fitted_at"]
-        self._queue = [(np.array(u), role) for u, role in state["queue"]]
         self._growing.restore(state["model"])
 
     def _pending(self) -> Array:
@@ -130,11 +109,6 @@ class GlobalSearch(Method):
 
     def _propose(self, u: Array, role: str) -> Proposal:
         return Proposal(self.history.add(u), u, role, self.iteration)
-
-    def _uniform(self, count: int) -> Array:
-        rng = generator(self.setup.seed, "uniform", self.history.size)
-        points: Array = rng.random((count, self.setup.dim))
-        return points
 
     def _search(self, count: int) -> list[Proposal]:
         """Points where the acquisition is largest, each chosen with all earlier ones pending."""

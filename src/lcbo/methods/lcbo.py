@@ -11,10 +11,11 @@ import torch
 from numpy.typing import NDArray
 
 from lcbo.acquisition.explore import EXPLORERS, Box
-from lcbo.methods.design import best_index, initial_design
-from lcbo.methods.history import FAILED, PENDING, TOLD, History
+from lcbo.methods.design import best_index
+from lcbo.methods.history import FAILED, PENDING, TOLD
 from lcbo.methods.lcbo_options import NOISE_THRESHOLD, NOISY, QUIET, REGIMES, LcboOptions
-from lcbo.methods.protocol import Array, Belief, Event, Method, Proposal, Setup
+from lcbo.methods.protocol import Array, Belief, Event, Proposal, Setup
+from lcbo.methods.queued import QueuedMethod
 from lcbo.methods.recommend import believed, recommended, standardised_terms
 from lcbo.models.data import Scaling
 from lcbo.models.fit import LogNormal, MapFit
@@ -29,49 +30,37 @@ from lcbo.steps.radius import adapted_radius
 from lcbo.steps.schedules import at
 
 
-class Lcbo(Method):
+class Lcbo(QueuedMethod):
     """The state machine: initial design, then batches of repeats at x_k and exploration points."""
 
     def __init__(self, setup: Setup, options: LcboOptions) -> None:
-        self.setup, self.options = setup, options
-        self.history = History(setup.dim, setup.n_outputs)
+        super().__init__(setup)
+        self.options = options
         self.repeats = Repeats(setup.noise_var)
         self.explorer = EXPLORERS[options.explorer](**options.explorer_options)
         self.surrogate = _surrogate(setup, options)
         self._rows = [t.row for t in setup.terms]
         self._sign = np.array([t.sign for t in setup.terms])
         self._equality = np.array([t.equality for t in setup.terms], dtype=bool)
-        self._queue = [(u, "init") for u in initial_design(setup)]
         self._batch: list[int] = []
         self._model: Model | None = None
         self._model_keys: list[int] = []
         self._answer: tuple[int, Model] | None = None
         self._told = 0
         self.regime = QUIET
-        self.iteration = 0
         self.x: Array | None = None
         self.radius = options.radius[0]
         self.last_step: Array = np.zeros(setup.dim)
         self.uncertainty: float | None = None
-
-    def include(self, u: Array, y: Array) -> int:
-        """Take a point evaluated elsewhere into the data and return the key it got."""
-        key = self.history.add(u)
-        self.tell(key, y)
-        return key
 
     @torch.inference_mode()
     def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:
         """Return new proposals without blocking; see the protocol."""
         if not self._queue and self._may_step(eager=n is not None):
             self._advance()
-        if n is not None and most is not None:
-            n = min(n, most)
-        wanted = most if n is None else n
-        count = len(self._queue) if wanted is None else min(wanted, len(self._queue))
-        points, self._queue = self._queue[:count], self._queue[count:]
-        if n is not None and count < n:
-            points += [(u, "explore") for u in self._further(n - count, [u for u, _ in points])]
+        points, further = self._take(n, most)
+        if further:
+            points += [(u, "explore") for u in self._further(further, [u for u, _ in points])]
         return [self._propose(u, role) for u, role in points]
 
     def tell(self, key: int, y: Array | None) -> None:
@@ -110,13 +99,12 @@ class Lcbo(Method):
     def state(self) -> dict[str, Any]:
         """Return x_k, k, radius, hyperparameters and what of the batch is still to be asked for."""
         return {
-            "iteration": self.iteration,
+            **self._queue_state(),
             "x": None if self.x is None else self.x.tolist(),
             "radius": self.radius,
             "last_step": self.last_step.tolist(),
             "regime": REGIMES.index(self.regime),
             "batch": self._batch,
-            "queue": [[u.tolist(), role] for u, role in self._queue],
             "model_keys": self._model_keys,
             "rescues": self.surrogate.rescues,
             "uncertainty": self.uncertainty,
@@ -127,18 +115,12 @@ class Lcbo(Method):
     @torch.inference_mode()
     def restore(self, state: Mapping[str, Any], events: Sequence[Event]) -> None:
         """Go on from a state: enter the evaluations, then build the model the state was taken with."""
-        for event in events:
-            if isinstance(event, Proposal):
-                self.history.add(event.u)
-            else:
-                self.tell(event.key, event.y)
-        self.iteration = state["iteration"]
         self.x = None if state["x"] is None else np.array(state["x"])
         self.radius = state["radius"]
         self.last_step = np.array(state["last_step"])
         self.regime = REGIMES[state["regime"]]
         self._batch = list(state["batch"])
-        self._queue = [(np.array(u), role) for u, role in state["queue"]]
+        self._restore_queue(state, events)
         self._model_keys = list(state["model_keys"])
         if self._model_keys:
             self.surrogate.resume(Hyperparameters.of(state["hyperparameters"]), state["kernel"])
@@ -163,7 +145,7 @@ class Lcbo(Method):
         """Finish iteration k: fit, step to x_{k+1}, queue its batch."""
         keys = self.history.recent(self._window())
         if len(keys) == 0:
-            self._queue = [(u, "init") for u in self._uniform(max(self.setup.n_init, 1))]
+            self._queue_another_design()
             self._batch = []
             return
         if self.iteration <= 1:
@@ -276,11 +258,6 @@ class Lcbo(Method):
         if self.x is None or self._model is None:
             return self._uniform(count)
         return self._explore(count, planned)
-
-    def _uniform(self, count: int) -> Array:
-        rng = generator(self.setup.seed, "uniform", self.history.size)
-        points: Array = rng.random((count, self.setup.dim))
-        return points
 
 
 def _uncertainty(post: Posterior) -> float:

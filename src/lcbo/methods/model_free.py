@@ -15,36 +15,29 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from lcbo.methods.design import best_index, initial_design, term_values
-from lcbo.methods.history import TOLD, History
-from lcbo.methods.protocol import Array, Belief, Method, Proposal, Setup
+from lcbo.methods.design import best_index, term_values
+from lcbo.methods.history import TOLD
+from lcbo.methods.protocol import Array, Belief, Proposal, Setup
+from lcbo.methods.queued import QueuedMethod
 from lcbo.models.data import Scaling
-from lcbo.random import generator
 
 
-class ModelFree(Method):
+class ModelFree(QueuedMethod):
     """Initial design, then the batches of `batch`, each once the one before has been told.
 
     Attributes:
         role: of the proposals after the initial design.
         scaled: whether the rule sees scaled outputs.
-        history: all evaluations.
         iteration: how many batches there have been after the initial design.
         restarts: how often the rule has begun anew.
-        n_included: how many points were evaluated elsewhere.
     """
 
     role = "explore"
     scaled = True
 
     def __init__(self, setup: Setup) -> None:
-        self.setup = setup
-        self.history = History(setup.dim, setup.n_outputs)
-        self.iteration = 0
+        super().__init__(setup)
         self.restarts = 0
-        self.n_included = 0
-        self._queue = [(u, "init") for u in initial_design(setup)]
-        self._out = 0
 
     @abstractmethod
     def batch(self) -> list[Array]:
@@ -54,29 +47,18 @@ class ModelFree(Method):
         """Return up to ``count`` points more while the batch is out."""
         return []
 
-    def include(self, u: Array, y: Array) -> int:
-        """Take a point evaluated elsewhere into the data and return the key it got."""
-        key = self.history.add(u)
-        self.history.settle(key, y)
-        self.n_included += 1
-        return key
-
     def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:
         """Return new proposals without waiting for outcomes; see the protocol."""
-        if not self._queue and not self._out:
+        if not self._queue and not len(self.history.pending(0)):
             self._refill()
-        limits = [limit for limit in (n, most) if limit is not None]
-        count = min([len(self._queue), *limits])
-        points, self._queue = self._queue[:count], self._queue[count:]
-        if n is not None and not self._queue:
-            points += [(u, self.role) for u in self.further(min(limits) - count)]
-        self._out += len(points)
+        points, further = self._take(n, most)
+        if further:
+            points += [(u, self.role) for u in self.further(further)]
         return [Proposal(self.history.add(u), u, role, self.iteration) for u, role in points]
 
     def tell(self, key: int, y: Array | None) -> None:
         """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
         self.history.settle(key, y)
-        self._out -= 1
 
     def recommend(self) -> Array | None:
         """Return ``None``: without a model the best observed point is the answer."""
@@ -92,9 +74,7 @@ class ModelFree(Method):
 
     def _refill(self) -> None:
         if len(self._told()) == 0:
-            # Nothing to start from: draw another design.
-            rng = generator(self.setup.seed, "uniform", self.history.size)
-            self._queue = [(u, "init") for u in rng.random((max(self.setup.n_init, 1), self.setup.dim))]
+            self._queue_another_design()
             return
         _ = self.scale  # settled by the initial design, whoever asks for it first
         self._queue = [(u, self.role) for u in self.batch()]

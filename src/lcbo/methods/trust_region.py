@@ -15,9 +15,9 @@ from torch import Tensor
 
 from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.thompson import SAMPLERS
-from lcbo.methods.design import initial_design
-from lcbo.methods.history import PENDING, History
-from lcbo.methods.protocol import Array, Belief, Event, Method, Proposal, Setup
+from lcbo.methods.history import PENDING
+from lcbo.methods.protocol import Array, Belief, Event, Proposal, Setup
+from lcbo.methods.queued import QueuedMethod
 from lcbo.methods.recommend import believed, recommended
 from lcbo.methods.region_options import RegionOptions
 from lcbo.models.gp import Hyperparameters
@@ -30,7 +30,7 @@ from lcbo.types import Term
 LEAST_GAIN = 1e-3  # of the best value: a smaller improvement is no success
 
 
-class TrustRegionMethod(Method):
+class TrustRegionMethod(QueuedMethod):
     """The state machine: initial design, then batches chosen in the region around the best point.
 
     A batch is judged when all of it is told. Points asked for beyond it are judged with the first batch that
@@ -43,8 +43,8 @@ class TrustRegionMethod(Method):
     """
 
     def __init__(self, setup: Setup, options: RegionOptions) -> None:
-        self.setup, self.options = setup, options
-        self.history = History(setup.dim, setup.n_outputs)
+        super().__init__(setup)
+        self.options = options
         self.batch = math.ceil(setup.dim / 2) if options.batch is None else options.batch
         self.rules = Rules.of(
             options.length, setup.dim, self.batch, options.success_tolerance, options.failure_tolerance
@@ -57,11 +57,8 @@ class TrustRegionMethod(Method):
             standardise=options.standardise,
         )
         self.sampler = SAMPLERS[options.sampler]
-        self.iteration = 0
-        self._queue = [(u, "init") for u in initial_design(setup)]
         self._batch: list[int] = []
         self._unjudged: list[int] = []
-        self._included = 0
         self._answer: Model | None = None
 
     @abstractmethod
@@ -82,28 +79,17 @@ class TrustRegionMethod(Method):
         """Return the ``n x B`` outputs to model and the conditions on them."""
         return y, self.setup.terms
 
-    def include(self, u: Array, y: Array) -> int:
-        """Take a point evaluated elsewhere into the data and return the key it got."""
-        key = self.history.add(u)
-        self.tell(key, y)
-        self._included += 1
-        return key
-
     @torch.inference_mode()
     def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:
         """Return new proposals without blocking; see the protocol."""
         if not self._queue and not (self.history.status[self._batch] == PENDING).any():
             self._advance()
-        if n is not None and most is not None:
-            n = min(n, most)
-        wanted = most if n is None else n
-        count = len(self._queue) if wanted is None else min(wanted, len(self._queue))
-        points, self._queue = self._queue[:count], self._queue[count:]
+        points, further = self._take(n, most)
         proposals = [self._propose(u, role) for u, role in points]
         self._batch += [proposal.key for proposal in proposals]
-        if n is not None and count < n:
-            further = self._uniform if self.iteration == 0 else self._chosen
-            proposals += [self._propose(u, "explore") for u in further(n - count)]
+        if further:
+            chosen = self._uniform if self.iteration == 0 else self._chosen
+            proposals += [self._propose(u, "explore") for u in chosen(further)]
         return proposals
 
     def tell(self, key: int, y: Array | None) -> None:
@@ -134,30 +120,23 @@ class TrustRegionMethod(Method):
     def state(self) -> dict[str, Any]:
         """Return region, events, hyperparameters and what of the batch is still to be asked for."""
         return {
-            "iteration": self.iteration,
+            **self._queue_state(),
             "region": asdict(self.region),
             "events": [asdict(event) for event in self.events],
             "model": self.growing.state(),
             "batch": self._batch,
             "unjudged": self._unjudged,
-            "included": self._included,
-            "queue": [[u.tolist(), role] for u, role in self._queue],
+            "included": self.n_included,
         }
 
     def restore(self, state: Mapping[str, Any], events: Sequence[Event]) -> None:
         """Go on from a state: enter the evaluations; the model is built when it is needed."""
-        for event in events:
-            if isinstance(event, Proposal):
-                self.history.add(event.u)
-            else:
-                self.tell(event.key, event.y)
-        self.iteration = state["iteration"]
+        self._restore_queue(state, events)
         self.region = Region(**state["region"])
         self.events = [RegionEvent(**event) for event in state["events"]]
         self.growing.restore(state["model"])
         self._batch, self._unjudged = list(state["batch"]), list(state["unjudged"])
-        self._included = state["included"]
-        self._queue = [(np.array(u), role) for u, role in state["queue"]]
+        self.n_included = state["included"]
 
     def _propose(self, u: Array, role: str) -> Proposal:
         key = self.history.add(u)
@@ -169,7 +148,7 @@ class TrustRegionMethod(Method):
         self._batch = []
         keys = self.history.recent(None)
         if len(keys) == 0:
-            self._queue = [(u, "init") for u in self._uniform(max(self.setup.n_init, 1))]
+            self._queue_another_design()
             return
         ended = [key for key in self._unjudged if self.history.status[key] != PENDING]
         self._unjudged = [key for key in self._unjudged if self.history.status[key] == PENDING]
@@ -189,7 +168,7 @@ class TrustRegionMethod(Method):
         self._queue = [(u, "explore") for u in self._chosen(self.batch)]
 
     def _record(self, kind: str, length: float) -> None:
-        evaluations = int((self.history.status != PENDING).sum()) - self._included
+        evaluations = int((self.history.status != PENDING).sum()) - self.n_included
         self.events.append(RegionEvent(kind, length, self.iteration, evaluations))
 
     def _chosen(self, count: int) -> Array:
@@ -211,8 +190,3 @@ class TrustRegionMethod(Method):
             keys = self.history.recent(None)
             self._answer = self.growing.update(keys, self.history.u[keys], self.history.y[keys], refit=False)
         return self._answer
-
-    def _uniform(self, count: int) -> Array:
-        rng = generator(self.setup.seed, "uniform", self.history.size)
-        points: Array = rng.random((count, self.setup.dim))
-        return points
