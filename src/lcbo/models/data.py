@@ -65,6 +65,10 @@ class Data:
     scatter: Tensor
     dof: Tensor
 
+    def outputs(self, rows: NDArray[np.intp]) -> Data:
+        """Return the observations of some outputs alone."""
+        return Data(self.x, self.y[rows], self.count[rows], self.scatter[rows], self.dof[rows])
+
 
 def merge(x: Array, y: Array) -> Data:
     """Merge exact replicates of standardised observations.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 import torch
-from scipy.optimize import minimize
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, minimize
 from torch import Tensor
 
 from lcbo.errors import ModelError
@@ -15,6 +16,8 @@ from lcbo.linalg import cholesky
 from lcbo.models.data import Data
 from lcbo.models.gp import Hyperparameters
 from lcbo.models.kernels import PROFILES, squared_distance
+
+Array = NDArray[np.float64]
 
 
 class Prior(Protocol):
@@ -101,32 +104,33 @@ class MapFit:
         The outputs are independent, so the sum separates; one L-BFGS over the concatenation shares
         every batched factorization.
         """
-        shapes = _pack(start, self.noise_prior is not None).shape
+        shapes = pack(start, self.noise_prior is not None).shape
 
         def negative(flat: np.ndarray) -> tuple[float, np.ndarray]:
-            hyper = _unpack(torch.from_numpy(flat).view(shapes), start, self.noise_prior is not None)
+            hyper = unpack(torch.from_numpy(flat).view(shapes), start, self.noise_prior is not None)
             try:
                 value, slope = log_posterior(data, hyper, self)
             except ModelError:  # the line search went where the covariance is not numerically definite
                 return 1e25, np.zeros_like(flat)
             return -float(value.sum()), -slope.reshape(-1).numpy()
 
-        packed = _pack(start, self.noise_prior is not None)
-        width = start.lengthscale.shape[-1]
-        natural = (
-            [self.bounds[0]] * width + [self.bounds[1]] + [self.bounds[2]] * (self.noise_prior is not None)
-        )
-        box = [tuple(np.log(pair)) for pair in natural] * len(packed)
-        low, high = np.array(box).T
+        packed = pack(start, self.noise_prior is not None)
+        box = np.tile(self.box(start), (len(packed), 1))
         result = minimize(
             negative,
-            np.clip(packed.reshape(-1).numpy(), low, high),
+            np.clip(packed.reshape(-1).numpy(), *box.T),
             jac=True,
             method="L-BFGS-B",
-            bounds=box,
+            bounds=Bounds(*box.T),
             options={"maxiter": self.max_iterations, "ftol": self.tolerance},
         )
-        return _unpack(torch.from_numpy(result.x).view(shapes), start, self.noise_prior is not None)
+        return unpack(torch.from_numpy(result.x).view(shapes), start, self.noise_prior is not None)
+
+    def box(self, start: Hyperparameters) -> Array:
+        """Bounds of one output's log parameters in the order of `pack`: ``p x 2``."""
+        length, scale, noise = self.bounds
+        wide = [length] * start.lengthscale.shape[-1]
+        return np.log([*wide, scale, noise] if self.noise_prior is not None else [*wide, scale])
 
 
 @dataclass(frozen=True)
@@ -140,27 +144,26 @@ class RestartedFit(MapFit):
         fresh: the second start.
     """
 
-    fresh: Hyperparameters | None = None
+    fresh: Hyperparameters = field(kw_only=True)
 
     def __call__(self, data: Data, start: Hyperparameters) -> Hyperparameters:
         """Climb from ``start`` and from ``fresh``."""
         warm = super().__call__(data, start)
-        if self.fresh is None:
-            return warm
         fresh = super().__call__(data, self.fresh)
         better = (log_posterior(data, fresh, self)[0] > log_posterior(data, warm, self)[0])[:, None]
         noise = self.noise_prior is not None
-        packed = torch.where(better, _pack(fresh, noise), _pack(warm, noise))
-        return _unpack(packed, warm, noise)
+        packed = torch.where(better, pack(fresh, noise), pack(warm, noise))
+        return unpack(packed, warm, noise)
 
 
-def _pack(hyper: Hyperparameters, noise: bool) -> Tensor:
+def pack(hyper: Hyperparameters, noise: bool) -> Tensor:
     """Log parameters as ``B x p``: lengthscales, outputscale, then noise when it is learned."""
     parts = [hyper.lengthscale, hyper.outputscale[:, None]]
     return torch.cat([*parts, hyper.noise_var[:, None]] if noise else parts, -1).log()
 
 
-def _unpack(packed: Tensor, like: Hyperparameters, noise: bool) -> Hyperparameters:
+def unpack(packed: Tensor, like: Hyperparameters, noise: bool) -> Hyperparameters:
+    """Parameters from their logarithms; what is not learned is that of ``like``."""
     width = like.lengthscale.shape[-1]
     natural = packed.exp()
     return Hyperparameters(

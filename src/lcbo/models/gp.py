@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from lcbo.linalg import cholesky
@@ -68,6 +69,12 @@ class Hyperparameters:
             "mean": self.mean.tolist(),
             "kernel": self.kernel,
         }
+
+    def outputs(self, rows: NDArray[np.intp]) -> Hyperparameters:
+        """Return the hyperparameters of some outputs alone."""
+        return Hyperparameters(
+            self.lengthscale[rows], self.outputscale[rows], self.noise_var[rows], self.mean[rows], self.kernel
+        )
 
     @property
     def prior_gradient_var(self) -> Tensor:
