@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ import pytest
 from scipy.stats import norm
 
 from lcbo import ArgumentError
+from lcbo.acquisition.conditions import Conditions
+from lcbo.acquisition.maximise import Objective
+from lcbo.acquisition.moments import Predictor
 from lcbo.methods import registry
 from lcbo.methods.global_search import GlobalSearch
 from lcbo.methods.protocol import Belief, Proposal, Setup, Term, Told
@@ -172,15 +176,52 @@ def test_failures_are_dropped_and_a_lost_design_is_drawn_anew(name: str) -> None
     assert len(method._current_model().gp.x) == 3
 
 
-def test_a_missing_outcome_is_not_feasible() -> None:
-    method = make("cei", **QUICK)
+def test_a_missing_outcome_is_not_feasible(monkeypatch: pytest.MonkeyPatch) -> None:
+    method = make("cei", standardise=False, **QUICK)
+    seen, acquisition = [], method.acquisition
+
+    def watched(predictor: Predictor, conditions: Conditions, best: float | None) -> Objective:
+        seen.append(best)
+        return acquisition(predictor, conditions, best)
+
+    monkeypatch.setattr(method, "acquisition", watched)
     for proposal in method.ask():
         y = truth(proposal.u)
         method.tell(
             proposal.key, np.array([y[0] - 10.0 * (proposal.key == 2), np.nan if proposal.key == 2 else y[1]])
         )
     y = method.history.y
-    assert method._best_feasible() == y[y[:, 1] <= 0.2, 0].min() > -1.0
+    method.ask()
+    assert seen == [y[y[:, 1] <= 0.2, 0].min()]
+    assert seen[0] > -1.0
+
+
+@each_method
+@pytest.mark.parametrize("terms", [(Term(1, 1.0, 0.0),), (Term(1, 1.0, 0.0, equality=True, tol=0.06),)])
+def test_bilog_is_the_method_on_the_bilog_of_the_constraint(name: str, terms: tuple[Term, ...]) -> None:
+    """Steep about the threshold: the user's outcome spans [-2, 7] where its bilog spans [-1, 2]."""
+
+    def steep(u: np.ndarray) -> np.ndarray:
+        return truth(u) * [1.0, 10.0]
+
+    def compressed(u: np.ndarray) -> np.ndarray:
+        value = steep(u)
+        return np.array([value[0], np.copysign(np.log1p(abs(value[1])), value[1])])
+
+    bilogged = tuple(replace(t, tol=np.log1p(t.tol)) for t in terms)
+    option = run(make(name, terms, transforms="bilog", **QUICK), 8, steep)
+    by_hand = run(make(name, bilogged, **QUICK), 8, compressed)
+    plain = run(make(name, terms, **QUICK), 8, steep)
+    np.testing.assert_allclose([p.u for p in option], [p.u for p in by_hand], atol=1e-9)
+    assert not np.allclose([p.u for p in option], [p.u for p in plain], atol=1e-2)
+
+
+def test_the_copula_leaves_the_answer_in_user_units() -> None:
+    method = make("cei", transforms="original", **QUICK)
+    run(method, 12)
+    belief = method.belief(np.full(DIM, 0.5))
+    assert belief is not None
+    np.testing.assert_allclose(belief.mean, truth(np.full(DIM, 0.5)), atol=0.1)
 
 
 @pytest.mark.parametrize(
@@ -190,6 +231,7 @@ def test_a_missing_outcome_is_not_feasible() -> None:
         ({"kernel": "linear"}, "'kernel' to be 'rbf' or 'matern52'; got 'linear'"),
         ({"lengthscale_prior": "flat"}, "'lengthscale_prior' to be 'paper' or 'dimension'"),
         ({"fit": "lattice"}, "'fit' to be 'map' or 'fixed'"),
+        ({"transforms": "log"}, "'transforms' to be 'zscore' or 'bilog' or 'original'"),
         ({"optimiser_options": {"raw": 3}}, "'optimiser_options' out of starts, steps, rate; got .*'raw'"),
     ],
 )

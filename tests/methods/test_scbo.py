@@ -44,7 +44,7 @@ def run(method: Method, outcome: Any, count: int) -> np.ndarray:
     return np.array(seen)
 
 
-@pytest.mark.parametrize("transforms", ["zscore", "original"])
+@pytest.mark.parametrize("transforms", ["zscore", "bilog", "original"])
 def test_bound_on_both_sides_is_met(transforms: str) -> None:
     """Minimise u_0 with 3 <= 10 u_0 u_1 <= 4, the objective with an outlier scale."""
     method = make(2, (Term(1, 1.0, 4.0), Term(1, -1.0, 3.0)), transforms=transforms, batch=3)
@@ -64,7 +64,9 @@ def test_equality_is_a_violation_beyond_its_tolerance() -> None:
 
 
 def test_wrong_options_are_refused_by_name() -> None:
-    with pytest.raises(ArgumentError, match="^options: expected 'transforms' to be 'zscore' or 'original'"):
+    with pytest.raises(
+        ArgumentError, match="^options: expected 'transforms' to be 'zscore' or 'bilog' or 'original'"
+    ):
         make(transforms="log")
     with pytest.raises(ArgumentError, match="^options: expected 'perturbation' above 0"):
         make(perturbation=0.0)

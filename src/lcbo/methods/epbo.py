@@ -11,7 +11,6 @@ from lcbo.acquisition.moments import Predictor
 from lcbo.methods.global_options import EpboOptions
 from lcbo.methods.global_search import GlobalSearch
 from lcbo.methods.protocol import Setup
-from lcbo.models.surrogate import Model
 from lcbo.steps.schedules import at
 
 
@@ -22,9 +21,8 @@ class Epbo(GlobalSearch):
         super().__init__(setup, options)
         self._beta, self._rho = options.beta, options.rho
 
-    def acquisition(self, model: Model, predictor: Predictor) -> Objective:
+    def acquisition(self, predictor: Predictor, conditions: Conditions, _best: float | None) -> Objective:
         """Return the negative penalised bound with the penalty factor of this iteration."""
-        conditions = Conditions.of(self.setup.terms, model.scaling)
         return ExactPenalty(predictor, conditions, at(self._rho, self.iteration), self._beta)
 
     def info(self) -> Mapping[str, float]:

@@ -27,6 +27,8 @@ class GlobalOptions:
         hyperparameters: ``lengthscale``, ``outputscale``, ``noise_var`` and prior ``mean``, each a number
             or one per output; where a fit starts, or where ``fixed`` stays.
         standardise: z-score outputs over all data.
+        transforms: ``zscore``, or before it ``bilog`` of the constraints, or ``original``: that and a
+            Gaussian copula of the objective, as in the SCBO paper.
     """
 
     optimiser: str = "adam"  # paper, Table 1
@@ -39,6 +41,7 @@ class GlobalOptions:
     fit_every: int = 5  # paper, appendix "Algorithm Setup"
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     standardise: bool = True
+    transforms: str = "zscore"  # paper, appendix "Algorithm Setup"
 
 
 @dataclass(frozen=True)

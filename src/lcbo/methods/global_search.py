@@ -11,19 +11,22 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.maximise import MAXIMISERS, Maximiser, Objective
 from lcbo.acquisition.moments import Predictor, inverse_covariance
 from lcbo.errors import ArgumentError
-from lcbo.methods.design import best_index
+from lcbo.methods.design import best_index, total_violation
 from lcbo.methods.global_options import GlobalOptions
-from lcbo.methods.protocol import Array, Belief, Event, Proposal, Setup
+from lcbo.methods.protocol import Array, Belief, Event, Proposal, Setup, Term
 from lcbo.methods.queued import QueuedMethod
 from lcbo.methods.recommend import believed, recommended
 from lcbo.models.fit import Gamma, LogNormal, MapFit, Prior, RestartedFit
 from lcbo.models.gp import Hyperparameters, LocalGP
-from lcbo.models.growing import WARM_FIT, GrowingModel
+from lcbo.models.growing import GrowingModel
 from lcbo.models.kernels import PROFILES
+from lcbo.models.newton import NewtonFit
 from lcbo.models.surrogate import Model
+from lcbo.models.transforms import TRANSFORMS, Transform
 from lcbo.random import generator
 
 T = TypeVar("T")
@@ -43,16 +46,18 @@ class GlobalSearch(QueuedMethod):
         self._growing = _growing(setup, options)
         self._fitted_at: int | None = None
         self._told = 0
-        self._model: tuple[int, Model] | None = None
+        self._transform = _chosen("transforms", TRANSFORMS, options.transforms)
+        self._answer: Model | None = None
         self._inverse: tuple[LocalGP, Tensor | None] | None = None
 
     @abstractmethod
-    def acquisition(self, model: Model, predictor: Predictor) -> Objective:
+    def acquisition(self, predictor: Predictor, conditions: Conditions, best: float | None) -> Objective:
         """Return what the next point maximises.
 
         Args:
-            model: of all that was told.
-            predictor: of the same model, conditioned on what is pending.
+            predictor: of the model, conditioned on what is pending.
+            conditions: the constraints in the model's units.
+            best: least objective among points *observed* feasible, in the model's units; ``None`` if none is.
         """
 
     @torch.inference_mode()
@@ -71,6 +76,7 @@ class GlobalSearch(QueuedMethod):
         """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
         self.history.settle(key, y)
         self._told += y is not None
+        self._answer = None
 
     @torch.inference_mode()
     def recommend(self) -> Array | None:
@@ -115,31 +121,38 @@ class GlobalSearch(QueuedMethod):
         if count <= 0:
             return []
         due = self._fitted_at is None or self.iteration - self._fitted_at >= self._fit_every
-        model = self._current_model(refit=due)
+        model, y, terms = self._model(self._transform, refit=due)
+        if due:
+            self._fitted_at, self._answer = self.iteration, None
         keys = self.history.recent(None)
         near = self.history.u[keys[best_index(self.history.y[keys], self.setup.terms)]]
+        conditions = Conditions.of(terms, model.scaling)
+        feasible = total_violation(y, terms) == 0.0
+        values = (y[feasible, 0] - model.scaling.mean[0]) / model.scaling.std[0]
+        best = float(values.min()) if feasible.any() else None
         gp = model.gp.conditioned(torch.from_numpy(self._pending()))
         inverse = self._base_inverse()
         proposals = []
         for left in range(count, 0, -1):
             self.iteration += 1
             rng = generator(self.setup.seed, "acquisition", self.history.size)
-            acquisition = self.acquisition(model, Predictor(gp, inverse))
-            best = self._maximiser(acquisition, near[None], rng)
-            proposals.append(self._propose(best, "explore"))
+            u = self._maximiser(self.acquisition(Predictor(gp, inverse), conditions, best), near[None], rng)
+            proposals.append(self._propose(u, "explore"))
             if left > 1:
-                gp = gp.conditioned(torch.from_numpy(best)[None])
+                gp = gp.conditioned(torch.from_numpy(u)[None])
         return proposals
 
-    def _current_model(self, refit: bool = False) -> Model:
-        """The model of everything told so far; without ``refit`` a function of state and data alone."""
-        if refit or self._model is None or self._model[0] != self._told:
-            keys = self.history.recent(None)
-            model = self._growing.update(keys, self.history.u[keys], self.history.y[keys], refit=refit)
-            self._model = self._told, model
-        if refit:
-            self._fitted_at = self.iteration
-        return self._model[1]
+    def _model(self, transform: Transform, refit: bool = False) -> tuple[Model, Array, tuple[Term, ...]]:
+        """The model of everything told so far, the outputs it saw and the conditions on them."""
+        keys = self.history.recent(None)
+        y, terms = transform(self.history.y[keys], self.setup.terms)
+        return self._growing.update(keys, self.history.u[keys], y, refit=refit), y, terms
+
+    def _current_model(self) -> Model:
+        """The model in user units, for the answer; hyperparameters as last fitted."""
+        if self._answer is None:
+            self._answer = self._model(TRANSFORMS["zscore"])[0]
+        return self._answer
 
     def _base_inverse(self) -> Tensor | None:
         """Inverse covariance of the points known at the last fit, computed once per fit."""
@@ -176,13 +189,15 @@ def _growing(setup: Setup, options: GlobalOptions) -> GrowingModel:
     start = Hyperparameters.start(setup.n_outputs, options.kernel, given)
     if options.ard:
         start = replace(start, lengthscale=start.lengthscale.expand(-1, setup.dim).clone())
+    several_modes = RestartedFit(
+        lengthscale_prior=prior,
+        noise_prior=LogNormal(-4.0, 1.0) if options.learn_noise else None,  # BoTorch's
+        tolerance=1e-6,  # of the density: about 1e-3 nats
+        fresh=start,
+    )
+    few = not (options.ard or options.learn_noise)
     fits: dict[str, MapFit | None] = {
-        "map": RestartedFit(
-            lengthscale_prior=prior,
-            noise_prior=LogNormal(-4.0, 1.0) if options.learn_noise else None,  # BoTorch's
-            tolerance=WARM_FIT.tolerance,
-            fresh=start if options.ard or options.learn_noise else None,
-        ),
+        "map": NewtonFit(lengthscale_prior=prior) if few else several_modes,
         "fixed": None,
     }
     return GrowingModel(start, _chosen("fit", fits, options.fit), standardise=options.standardise)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lcbo.errors import ArgumentError
+from lcbo.models.transforms import TRANSFORMS
 
 
 def _choice(option: str, value: object, words: tuple[str, ...]) -> None:
@@ -71,8 +72,8 @@ class ScboOptions(RegionOptions):
     Attributes:
         perturbation: probability with which a candidate moves a coordinate away from the centre, at least
             one always; ``None``: ``min(1, 20 / d)``.
-        transforms: ``zscore``, or ``original``: before it a Gaussian copula of the objective and the bilog of
-            the constraints, as in the SCBO paper.
+        transforms: ``zscore``, or before it ``bilog`` of the constraints, or ``original``: that and a
+            Gaussian copula of the objective, as in the SCBO paper.
     """
 
     perturbation: float | None = None  # paper, Table 1: min(1, 20 / d)
@@ -80,7 +81,7 @@ class ScboOptions(RegionOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _choice("transforms", self.transforms, ("zscore", "original"))
+        _choice("transforms", self.transforms, tuple(TRANSFORMS))
         if self.perturbation is not None and not 0.0 < self.perturbation <= 1.0:
             raise ArgumentError("options", "'perturbation' above 0 and up to 1", repr(self.perturbation))
 

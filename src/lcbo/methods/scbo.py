@@ -15,7 +15,7 @@ from lcbo.methods.protocol import Array, Setup
 from lcbo.methods.region_options import ScboOptions
 from lcbo.methods.trust_region import LEAST_GAIN, TrustRegionMethod
 from lcbo.models.surrogate import Model
-from lcbo.models.transforms import original
+from lcbo.models.transforms import TRANSFORMS
 from lcbo.types import Term
 
 
@@ -31,7 +31,7 @@ class Scbo(TrustRegionMethod):
 
     def transformed(self, y: Array) -> tuple[Array, tuple[Term, ...]]:
         """Return the outputs as they are, or transformed as in the SCBO paper."""
-        return (y, self.setup.terms) if self.options.transforms == "zscore" else original(y, self.setup.terms)
+        return TRANSFORMS[self.options.transforms](y, self.setup.terms)
 
     def centre(self, y: Array) -> int:
         """Return the best feasible point, else the one of least violation."""

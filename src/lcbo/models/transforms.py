@@ -1,11 +1,13 @@
 """Output transforms of the original SCBO: a Gaussian copula for the objective, bilog for constraints.
 
-Both are increasing, so they keep order and, with the thresholds transformed along, feasibility.
+Without them a few huge violations set the scale of a constraint, and all that is near its threshold lies
+within the noise of the model. Both are increasing, so they keep order and, with the thresholds transformed
+along, feasibility.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -33,21 +35,20 @@ def bilog(values: Array) -> Array:
     return compressed
 
 
-def original(y: Array, terms: Sequence[Term]) -> tuple[Array, tuple[Term, ...]]:
-    """Outputs and conditions as the original SCBO models them.
+def bilogged(y: Array, terms: Sequence[Term]) -> tuple[Array, tuple[Term, ...]]:
+    """Outputs and conditions after the bilog of every constrained outcome.
 
-    The bilog of a constrained outcome is taken about its threshold; about the middle of two.
+    It is taken about the outcome's threshold; about the middle of two.
 
     Args:
         y: ``n x B``, NaN where missing.
         terms: the conditions.
     """
-    centre = np.zeros(y.shape[1])
+    centre, changed = np.zeros(y.shape[1]), y.copy()
     for row in {t.row for t in terms}:
         own = [t for t in terms if t.row == row]
         centre[row] = np.mean([t.threshold for t in own if t.equality] or [t.threshold for t in own])
-    changed = bilog(y - centre)
-    changed[:, 0] = copula(y[:, 0])
+        changed[:, row] = bilog(y[:, row] - centre[row])
     moved = tuple(
         replace(
             t,
@@ -57,3 +58,19 @@ def original(y: Array, terms: Sequence[Term]) -> tuple[Array, tuple[Term, ...]]:
         for t in terms
     )
     return changed, moved
+
+
+def original(y: Array, terms: Sequence[Term]) -> tuple[Array, tuple[Term, ...]]:
+    """Outputs and conditions as the original SCBO models them: `bilogged`, and the objective's copula."""
+    changed, moved = bilogged(y, terms)
+    changed[:, 0] = copula(y[:, 0])
+    return changed, moved
+
+
+Transform = Callable[[Array, tuple[Term, ...]], tuple[Array, tuple[Term, ...]]]
+TRANSFORMS: dict[str, Transform] = {
+    "zscore": lambda y, terms: (y, terms),
+    "bilog": bilogged,
+    "original": original,
+}
+"""What the models of a method see, by the name of the option; every one is z-scored afterwards."""
