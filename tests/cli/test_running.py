@@ -93,6 +93,18 @@ def test_run_and_resume_of_a_problem_file_with_a_command(lcbo, folder):
     assert f"{os.getpid()}" not in "".join(workers)  # the timeout is remembered: it means a child process
 
 
+def test_resume_of_a_command_that_a_script_began(lcbo, folder):
+    program = "import json, sys; x = float(sys.argv[1]); print(json.dumps({'f': x * x, 'c': 0.2 - x}))"
+    command = library.Command([sys.executable, "-c", program, "{{ x }}"], keep="all", workdir="kept")
+    problem = library.Problem({"x": (0.0, 1.0)}, ["c <= 0"], "f", fun=command)
+    library.minimize(problem, budget=4, method="sobol", rng=0, store="script.db")
+    lcbo("resume", "script.db", "--budget", 6)
+    with library.open_run("script.db") as run:
+        assert run.status.ended == 6
+        assert run.problem.fun == problem.fun
+    assert len(list((folder / "kept").iterdir())) == 6
+
+
 def test_resume_of_a_command_that_is_gone_says_what_is_missing(lcbo, folder):
     (folder / "deck.txt").write_text("{{ t }} {{ w1 }} {{ w2 }}")
     text = (folder / "lab.toml").read_text() + '[command]\nrun = "true"\ntemplates = { deck = "deck.txt" }\n'

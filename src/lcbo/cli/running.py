@@ -101,7 +101,7 @@ def resume(
     if problem.fun is None:
         raise ArgumentError(
             str(run),
-            "a run of a named problem or of a problem file with a [command]",
+            "a run of a named problem or of a command",
             "one whose function is not in the file; use lcbo ask and tell, or lcbo.minimize(..., store=...)",
         )
     given = {"workers": workers, "timeout": timeout, "retries": retries}

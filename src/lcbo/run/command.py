@@ -26,6 +26,7 @@ from lcbo.run.template import check, placeholders, render
 from lcbo.types import Array
 
 KEEP = ("all", "failed", "none")
+_FILLED_IN = ("folder", "variables", "outcomes")  # fields that are not a problem file's
 
 
 @dataclass(frozen=True)
@@ -79,13 +80,21 @@ class Command:
     @classmethod
     def from_dict(cls, table: Mapping[str, Any], folder: str | Path = ".") -> Self:
         """Return the command a table describes (the ``[command]`` of a problem file in ``folder``)."""
-        known = [f.name for f in fields(cls) if f.name not in ("folder", "variables", "outcomes")]
+        known = [f.name for f in fields(cls) if f.name not in _FILLED_IN]
         unknown = [key for key in table if key not in known]
         if unknown:
             raise ArgumentError("command", f"keys out of {', '.join(known)}", repr(unknown[0]))
         if "run" not in table:
             raise ArgumentError("command", "run = the program to run", "none")
         return cls(**table, folder=folder)
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """The recipe a run file keeps: the table of all that differs from the defaults, and the folder."""
+        plain = type(self)(self.run)
+        stated = [f.name for f in fields(self) if f.name not in _FILLED_IN]
+        table = {name: getattr(self, name) for name in stated if getattr(self, name) != getattr(plain, name)}
+        return {"command": {"run": self.run, **table}, "folder": str(self.folder)}
 
     def bound_to(self, problem: Problem, outcomes: Sequence[str]) -> Self:
         """Return the command with the names of a problem, everything checked that can be before a run.

@@ -132,7 +132,7 @@ def _task(path: Path, stated: Mapping[str, Any]) -> Task:
         noise=stated.get("noise"),
         deterministic=stated.get("deterministic", False),
     )
-    problem.source = {"command": command, "folder": str(folder)} if command else None
+    problem.source = problem.fun.source if isinstance(problem.fun, Command) else None
     start = _start(_table(stated, "start"), problem.variables, groups) if "start" in stated else None
     return Task(path.stem, problem, settings, _table(stated, "options"), start)
 

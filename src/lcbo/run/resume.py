@@ -15,6 +15,7 @@ from lcbo.methods.protocol import Event, Method, Proposal, Told
 from lcbo.problem import Problem
 from lcbo.problems.registry import from_source
 from lcbo.run import answer
+from lcbo.run.command import Command
 from lcbo.run.database import present
 from lcbo.run.describe import describe_problem, describe_value, differences, fingerprint, rebuild_problem
 from lcbo.run.entries import Asked, Budgeted, Contents
@@ -53,10 +54,17 @@ def facts_of(described: Mapping[str, Any], problem: Problem, seed: int) -> dict[
     return {
         **described,
         "seed": seed,
-        "source": describe_value(problem.source),
+        "source": describe_value(_source(problem)),
         "fingerprint": fingerprint(described["problem"]),
         "versions": answer.versions(),
     }
+
+
+def _source(problem: Problem) -> Mapping[str, Any] | None:
+    """Return the problem's recipe for itself; a command is one."""
+    if problem.source is None and isinstance(problem.fun, Command):
+        return problem.fun.source
+    return problem.source
 
 
 def check_same(past: Contents, described: Mapping[str, Any], problem: Problem, seed: int | None) -> None:
