@@ -1,7 +1,5 @@
 """Experiments end to end: killed and resumed, complete and skipped."""
 
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -13,6 +11,8 @@ import pytest
 from lcbo.experiments.cell import run_cell
 from lcbo.experiments.results import read_results
 from lcbo.experiments.runner import Places, run_missing
+from lcbo.run.processes import children
+from lcbo.run.processes import table as table_of_processes
 from lcbo.run.store import tells_in
 
 TASKS = """
@@ -71,8 +71,13 @@ def test_killed_and_resumed_experiment_has_the_table_of_an_uninterrupted_one(tmp
         assert runner.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.002)
-    os.killpg(runner.pid, signal.SIGKILL)
+    runs = children(runner.pid)
+    assert runs
+    runner.kill()
     runner.wait()
+    while {process.pid for process in table_of_processes()} & set(runs):  # they end with the runner
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
     assert any(not places.result(c).exists() for c in cells)
 
     progress = run_missing(places, cells, jobs=2, poll=0.02)

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -125,6 +126,7 @@ def run_missing(
                 if process.poll() is None:
                     continue
                 del alive[name]
+                _close(process)
                 if places.result(cell).exists():
                     progress.missing.remove(cell)
                     progress.done.append(cell)
@@ -142,6 +144,7 @@ def run_missing(
             process.send_signal(signal.SIGTERM)
         for _, process, _ in alive.values():
             process.wait()
+            _close(process)
     progress.running = {}
     return progress
 
@@ -161,9 +164,27 @@ def _start(places: Places, cell: Cell) -> subprocess.Popen[bytes]:
             command,
             stdout=log,
             stderr=log,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,  # closed when the runner ends, however it ends: see `_end_with_the_runner`
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+
+
+def _end_with_the_runner() -> None:
+    """End this process when the runner's end of its standard input closes; the store keeps what was done.
+
+    Otherwise the runs of a runner that was killed would go on, and the next runner find them in use.
+    """
+
+    def watch() -> None:
+        os.read(0, 1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _last_words(log: Path, code: int) -> str:
@@ -185,4 +206,5 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
+    _end_with_the_runner()
     main(sys.argv[1:])
