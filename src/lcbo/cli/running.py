@@ -88,7 +88,7 @@ def resume(
     retries: Retries = None,
     json: Json = False,
 ) -> None:
-    """Continue a run where it stopped, with the workers and limits it was begun with."""
+    """Continue a run where it stopped, with the workers and limits that were given to `lcbo run`."""
     from lcbo.run.describe import rebuild_value
     from lcbo.run.problem_file import rebuilt_command_problem
     from lcbo.run.runs import open_run

@@ -193,7 +193,7 @@ def _last_words(log: Path, code: int) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run one cell: ``SPEC CELL STORE RESULT [--quick]``."""
+    """Run one cell, for the runner alone: ``SPEC CELL STORE RESULT [--quick]``."""
     spec, name, store, result, *rest = arguments
     cells = {cell.name: cell for cell in read_spec(spec, quick="--quick" in rest).cells()}
     try:

@@ -22,9 +22,8 @@ from lcbo.methods.queued import QueuedMethod
 from lcbo.methods.recommend import believed, recommended
 from lcbo.models.fit import Gamma, LogNormal, MapFit, Prior, RestartedFit
 from lcbo.models.gp import Hyperparameters, LocalGP
-from lcbo.models.growing import GrowingModel
+from lcbo.models.growing import WARM_FIT, GrowingModel
 from lcbo.models.kernels import PROFILES
-from lcbo.models.newton import NewtonFit
 from lcbo.models.surrogate import Model
 from lcbo.models.transforms import TRANSFORMS, Transform
 from lcbo.random import generator
@@ -81,7 +80,10 @@ class GlobalSearch(QueuedMethod):
     @torch.inference_mode()
     def recommend(self) -> Array | None:
         """Return the evaluated point with the best posterior."""
-        return None if self._fitted_at is None else recommended(self._current_model(), self.setup.terms)
+        if self._fitted_at is None:
+            return None
+        model, _, terms = self._model(self._transform)
+        return recommended(model, terms)
 
     @torch.inference_mode()
     def belief(self, u: Array) -> Belief | None:
@@ -149,7 +151,7 @@ class GlobalSearch(QueuedMethod):
         return self._growing.update(keys, self.history.u[keys], y, refit=refit), y, terms
 
     def _current_model(self) -> Model:
-        """The model in user units, for the answer; hyperparameters as last fitted."""
+        """The model in user units; hyperparameters as last fitted."""
         if self._answer is None:
             self._answer = self._model(TRANSFORMS["zscore"])[0]
         return self._answer
@@ -192,12 +194,12 @@ def _growing(setup: Setup, options: GlobalOptions) -> GrowingModel:
     several_modes = RestartedFit(
         lengthscale_prior=prior,
         noise_prior=LogNormal(-4.0, 1.0) if options.learn_noise else None,  # BoTorch's
-        tolerance=1e-6,  # of the density: about 1e-3 nats
+        tolerance=WARM_FIT.tolerance,
         fresh=start,
     )
     few = not (options.ard or options.learn_noise)
     fits: dict[str, MapFit | None] = {
-        "map": NewtonFit(lengthscale_prior=prior) if few else several_modes,
+        "map": replace(WARM_FIT, lengthscale_prior=prior) if few else several_modes,
         "fixed": None,
     }
     return GrowingModel(start, _chosen("fit", fits, options.fit), standardise=options.standardise)

@@ -100,7 +100,10 @@ class TrustRegionMethod(QueuedMethod):
     @torch.inference_mode()
     def recommend(self) -> Array | None:
         """Return the evaluated point with the best posterior."""
-        return None if self.iteration == 0 else recommended(self._current_model(), self.setup.terms)
+        if self.iteration == 0:
+            return None
+        model, terms = self._model()
+        return recommended(model, terms)
 
     @torch.inference_mode()
     def belief(self, u: Array) -> Belief | None:
@@ -175,8 +178,7 @@ class TrustRegionMethod(QueuedMethod):
         """Points of the region around the best point, by the model of all that is told."""
         keys = self.history.recent(None)
         u, y = self.history.u[keys], self.history.y[keys]
-        changed, terms = self.transformed(y)
-        model = self.growing.update(keys, u, changed, refit=False)
+        model, terms = self._model()
         rng = generator(self.setup.seed, "thompson", self.history.size)
         conditions = Conditions.of(terms, model.scaling)
         points: Array = self.choose(
@@ -184,8 +186,14 @@ class TrustRegionMethod(QueuedMethod):
         ).numpy()
         return points
 
+    def _model(self) -> tuple[Model, tuple[Term, ...]]:
+        """The model of everything told, as the method sees it, and the conditions on its outputs."""
+        keys = self.history.recent(None)
+        changed, terms = self.transformed(self.history.y[keys])
+        return self.growing.update(keys, self.history.u[keys], changed, refit=False), terms
+
     def _current_model(self) -> Model:
-        """The model of everything told in user units, for the answer; hyperparameters as last fitted."""
+        """The model of everything told in user units; hyperparameters as last fitted."""
         if self._answer is None:
             keys = self.history.recent(None)
             self._answer = self.growing.update(keys, self.history.u[keys], self.history.y[keys], refit=False)

@@ -87,7 +87,7 @@ class MapFit:
         outputscale_prior: on every outputscale.
         noise_prior: on the noise variance, or ``None`` to hold the noise where it starts.
         bounds: natural bounds of lengthscale, outputscale and noise variance.
-        max_iterations: of L-BFGS.
+        max_iterations: of the climb.
         tolerance: relative gain of an iteration below which the climb ends.
     """
 
@@ -205,10 +205,11 @@ def log_posterior(data: Data, hyper: Hyperparameters, fit: MapFit) -> tuple[Tens
     inverse = torch.cholesky_inverse(factor).mT
     tilt = torch.baddbmm(inverse, weights[:, :, None], weights[:, None, :], beta=-1.0)
 
+    replicates = data.dof * hyper.noise_var.log() + data.scatter / hyper.noise_var  # NaN without noise
     value = (
         -0.5 * (residual * weights).sum(-1)
         - factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-        - 0.5 * (data.dof * noise.squeeze(-1).log() + data.scatter / noise.squeeze(-1))
+        - 0.5 * torch.where(data.dof > 0.0, replicates, 0.0)
         + fit.lengthscale_prior.log_density(hyper.lengthscale).sum(-1)
         + fit.outputscale_prior.log_density(hyper.outputscale)
     )

@@ -70,7 +70,7 @@ class Hyperparameters:
             "kernel": self.kernel,
         }
 
-    def outputs(self, rows: NDArray[np.intp]) -> Hyperparameters:
+    def outputs(self, rows: slice | NDArray[np.intp]) -> Hyperparameters:
         """Return the hyperparameters of some outputs alone."""
         return Hyperparameters(
             self.lengthscale[rows], self.outputscale[rows], self.noise_var[rows], self.mean[rows], self.kernel
@@ -245,14 +245,8 @@ class LocalGP:
 
     def outputs(self, rows: slice) -> LocalGP:
         """The posterior of some of the outputs, without copying."""
-        part, hyper = copy(self), self.hyper
-        part.hyper = Hyperparameters(
-            hyper.lengthscale[rows],
-            hyper.outputscale[rows],
-            hyper.noise_var[rows],
-            hyper.mean[rows],
-            hyper.kernel,
-        )
+        part = copy(self)
+        part.hyper = self.hyper.outputs(rows)
         part.present, part.noise = self.present[rows], self.noise[rows]
         part.factor, part.alpha = self.factor[rows], self.alpha[rows]
         return part

@@ -104,6 +104,8 @@ class _Climb:
             self._learn_curvature(i, steps[i], slope - self.slope[i])
             if gain < 0.25 * expected[i]:
                 self.radius[i] = 0.25 * np.linalg.norm(steps[i])
+            elif gain > 0.75 * expected[i]:
+                self.radius[i] = min(2.0 * self.radius[i], _LONGEST)
             if gain > 0.0:
                 self.theta[i] += steps[i]
                 self.value[i], self.slope[i] = value, slope
@@ -115,15 +117,25 @@ class _Climb:
         held = ((theta <= box[:, 0]) & (slope < 0.0)) | ((theta >= box[:, 1]) & (slope > 0.0))
         free = np.flatnonzero(~held)
         curvature, axes = np.linalg.eigh(-self.bend[i][np.ix_(free, free)])
-        move = axes @ ((axes.T @ slope[free]) / np.maximum(np.abs(curvature), _LEAST_CURVATURE))
-        step = np.zeros_like(theta)
+        size = np.maximum(np.abs(curvature), _LEAST_CURVATURE)
+        step = self._within(i, free, axes @ ((axes.T @ slope[free]) / size), box)
+        if step @ (slope + 0.5 * self.bend[i] @ step) > 0.0:
+            return step
+        return self._within(i, free, slope[free] / size.max(initial=1.0), box)  # clipping turned it downhill
+
+    def _within(self, i: int, free: Rows, move: Array, box: Array) -> Array:
+        """A move of the free parameters, shortened to the radius and clipped to the box."""
+        theta, step = self.theta[i], np.zeros(len(box))
         step[free] = move * min(1.0, self.radius[i] / max(float(np.linalg.norm(move)), 1e-300))
         inside: Array = (theta + step).clip(*box.T) - theta
         return inside
 
     def _learn_curvature(self, i: int, step: Array, change: Array) -> None:
-        """Symmetric rank-one update: the second derivatives along the step are what was just seen."""
+        """Symmetric rank-one update: the second derivatives along the step are what was just seen.
+
+        A miss almost at right angles to the step would make them explode.
+        """
         miss = change - self.bend[i] @ step
         along = float(miss @ step)
-        if abs(along) > 1e-8 * np.linalg.norm(miss) * np.linalg.norm(step):
+        if abs(along) > 0.1 * np.linalg.norm(miss) * np.linalg.norm(step):
             self.bend[i] += np.outer(miss, miss) / along

@@ -52,7 +52,8 @@ class Command:
             search ``output``, or another file with ``{"file": "beam.out", "pattern": "..."}``.
         workdir: directory for the working directories, each named by the number of its evaluation.
         keep: which working directories stay: ``"all"``, ``"failed"`` or ``"none"``.
-        env: environment variables to add; ``LCBO_EVALUATION`` holds the number of the evaluation.
+        env: environment variables to add, kept in the run file; ``LCBO_EVALUATION`` holds the number of the
+            evaluation.
         timeout: seconds until the program is killed with all it has started.
         folder: directory the paths above are relative to; by default the current one.
         variables: names of the variables; a `Problem` fills them in.
@@ -91,7 +92,7 @@ class Command:
     @property
     def source(self) -> dict[str, Any]:
         """The recipe a run file keeps: the table of all that differs from the defaults, and the folder."""
-        plain = type(self)(self.run)
+        plain = Command(self.run)
         stated = [f.name for f in fields(self) if f.name not in _FILLED_IN]
         table = {name: getattr(self, name) for name in stated if getattr(self, name) != getattr(plain, name)}
         return {"command": {"run": self.run, **table}, "folder": str(self.folder)}

@@ -110,7 +110,7 @@ def read_problem_file(path: str | Path) -> Task:
 
 
 def rebuilt_command_problem(meta: Mapping[str, Any]) -> Problem:
-    """Return the problem of a run that was begun from a file with a ``[command]``."""
+    """Return the problem of a run whose function is a command."""
     source = meta["source"]
     problem = rebuild_problem(meta["problem"], Command.from_dict(source["command"], source["folder"]))
     problem.source = source
