@@ -20,7 +20,7 @@ app = typer.Typer(no_args_is_help=True, help="Run, watch and draw the experiment
 
 Specs = Annotated[list[Path], typer.Argument(help="TOML files of experiments.", show_default=False)]
 Root = Annotated[Path | None, typer.Option(help="Folder of results/ and work/; default: beside the spec.")]
-Quick = Annotated[bool, typer.Option("--quick", help="Apply the spec's [quick] table: small and fast.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Small and fast: as the spec's table named quick says.")]
 Only = Annotated[list[str], typer.Option(help="Only runs whose TASK/LABEL/SEED starts with or holds this.")]
 
 
