@@ -15,7 +15,11 @@ from lcbo.methods import registry
 from lcbo.methods.design import initial_design
 from lcbo.steps.schedules import Power
 from lcbo.testing import Check, Subject
-from lcbo.testing.repeating import fresh_process, same_seed_in_a_fresh_process
+from lcbo.testing.repeating import (
+    fresh_process,
+    resumed_run_goes_on_bit_for_bit,
+    same_seed_in_a_fresh_process,
+)
 
 # Options that make a method fast enough for a test. Methods without an entry are tested with their defaults.
 FEW_STEPS = {"fit_every": 8, "optimiser_options": {"starts": 2, "steps": 5}}
@@ -39,6 +43,22 @@ each_method = pytest.mark.parametrize("method", registry.names())
 @pytest.mark.parametrize(("method", "check"), PAIRS)
 def test_method_passes(method: str, check: Check) -> None:
     check(method, SMALL.get(method))
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("lcbo-paper", {"fit_every": 2}),
+        ("scbo", {"batch": 2, "fit_every": 1, "transforms": "original"}),
+        ("hdsafebo", {"batch": 3, "fit_every": 2}),
+        ("cei", {"optimiser": "lbfgs", "optimiser_options": {"starts": 2, "steps": 9, "raw": 16},
+                 "kernel": "matern52", "ard": True, "learn_noise": True}),
+        ("cei", {"transforms": "original", "fit_every": 1}),
+        ("epbo", {"transforms": "bilog", "fit_every": 2}),
+    ],
+)  # fmt: skip
+def test_resumed_run_goes_on_whatever_the_options(method: str, options: Mapping[str, Any]) -> None:
+    resumed_run_goes_on_bit_for_bit(method, {**SMALL.get(method, {}), **options})
 
 
 def test_same_seed_in_a_fresh_process_gives_the_same_points() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -17,7 +16,7 @@ from lcbo.acquisition.maximise import Objective
 from lcbo.acquisition.moments import Predictor
 from lcbo.methods import registry
 from lcbo.methods.global_search import GlobalSearch
-from lcbo.methods.protocol import Belief, Proposal, Setup, Term, Told
+from lcbo.methods.protocol import Belief, Proposal, Setup, Term
 
 DIM = 2
 UPPER = (Term(row=1, sign=1.0, threshold=0.2),)
@@ -277,57 +276,6 @@ def test_learned_noise_falls_where_there_is_none() -> None:
     method = make("cei", learn_noise=True, **QUICK)
     run(method, 12)
     assert float(method._growing.hyper.noise_var.max()) < 5e-3  # it starts at 1e-2
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("cei", QUICK),
-        ("epbo", QUICK),
-        (
-            "cei",
-            {
-                "optimiser": "lbfgs",
-                "optimiser_options": {"starts": 2, "steps": 10, "raw": 16},
-                "kernel": "matern52",
-                "ard": True,
-                "learn_noise": True,
-            },
-        ),
-    ],
-)
-def test_restored_method_goes_on_bit_for_bit(name: str, options: dict[str, Any]) -> None:
-    method = make(name, dim=3, n_init=4, **options)
-    sizes = [None, 2, 3, None, 1, 4]  # with and without further points while evaluations are out
-    events: list[Proposal | Told] = []
-    states = []
-    asked: dict[int, int | None] = {}
-    for turn in range(20):
-        asked[len(events)] = sizes[turn % len(sizes)]
-        events += method.ask(asked[len(events)])
-        states.append((len(events), json.loads(json.dumps(method.state()))))
-        told = {e.key for e in events if isinstance(e, Told)}
-        waiting = [e for e in events if isinstance(e, Proposal) and e.key not in told]
-        for proposal in waiting[::-1] if turn % 2 else waiting[:1]:
-            y = None if proposal.key % 7 == 5 else np.array([np.sum(proposal.u**2), 0.5 - proposal.u[0]])
-            method.tell(proposal.key, y)
-            events.append(Told(proposal.key, y))
-    for position, state in states[::3]:
-        again = make(name, dim=3, n_init=4, **options)
-        again.restore(state, events[:position])
-        replayed = list(events[:position])
-        while len(replayed) < len(events):
-            event = events[len(replayed)]
-            if isinstance(event, Told):
-                again.tell(event.key, event.y)
-                replayed.append(event)
-            else:
-                replayed += again.ask(asked[len(replayed)])
-        assert [e.key for e in replayed] == [e.key for e in events]
-        for old, new in zip(events, replayed, strict=True):
-            if isinstance(old, Proposal) and isinstance(new, Proposal):
-                np.testing.assert_array_equal(old.u, new.u)
-        np.testing.assert_array_equal(again.recommend(), method.recommend())
 
 
 @each_method

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,7 @@ from scipy.stats import norm
 from lcbo.acquisition.explore import SequentialExplorer
 from lcbo.methods import registry
 from lcbo.methods.lcbo import Lcbo
-from lcbo.methods.protocol import Proposal, Setup, Term, Told
+from lcbo.methods.protocol import Proposal, Setup, Term
 
 DIM = 4
 TERMS = (Term(row=1, sign=1.0, threshold=0.2),)
@@ -312,44 +311,6 @@ def test_a_quiet_run_finds_the_constrained_minimum() -> None:
     run(method, 16)
     feasible = method.history.y[method.history.y[:, 1] <= 0.2]
     assert feasible[:, 0].min() == pytest.approx(0.09, abs=4e-3)
-
-
-@pytest.mark.parametrize("name", ["lcbo", "lcbo-paper"])
-def test_restored_method_goes_on_bit_for_bit(name: str) -> None:
-    setup = Setup(3, 2, (Term(1, 1.0, 0.0),), (None, None), 60, 4, np.zeros((0, 3)), 0)
-    options = QUICK_PAPER if name == "lcbo-paper" else {}
-    method = registry.make(name, setup, options)
-    sizes = [None, 2, 3, None, 1, 5]  # with and without further points while a batch is out
-    events: list[Proposal | Told] = []
-    states = []
-    for turn in range(24):
-        events += (batch := method.ask(sizes[turn % len(sizes)]))
-        states.append((turn, len(events), json.loads(json.dumps(method.state()))))
-        for proposal in batch[: None if turn % 2 else 1] + [
-            e for e in events[-9:-4] if isinstance(e, Proposal)
-        ]:
-            if Told in {type(e) for e in events if e.key == proposal.key}:
-                continue
-            y = np.array([np.sum(proposal.u**2), 0.5 - proposal.u[0]])
-            method.tell(proposal.key, y)
-            events.append(Told(proposal.key, y))
-    for turn, position, state in states:
-        again = registry.make(name, setup, options)
-        again.restore(state, events[:position])
-        replayed = list(events[:position])
-        while len(replayed) < len(events):
-            event = events[len(replayed)]
-            if isinstance(event, Told):
-                again.tell(event.key, event.y)
-                replayed.append(event)
-            else:
-                turn += 1
-                replayed += again.ask(sizes[turn % len(sizes)])
-        assert [e.key for e in replayed] == [e.key for e in events]
-        for old, new in zip(events, replayed, strict=True):
-            if isinstance(old, Proposal) and isinstance(new, Proposal):
-                np.testing.assert_array_equal(old.u, new.u)
-        np.testing.assert_array_equal(again.recommend(), method.recommend())
 
 
 def test_looking_at_the_answer_does_not_change_a_run() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import torch
 
 from lcbo import ArgumentError
 from lcbo.methods import registry
-from lcbo.methods.protocol import Proposal, Setup, Told
+from lcbo.methods.protocol import Setup
 from lcbo.methods.trust_region import TrustRegionMethod
 from lcbo.types import Term
 
@@ -137,48 +136,6 @@ def test_a_quiet_run_improves_on_its_design(name: str, sampler: str) -> None:
     belief = method.belief(best)
     assert belief is not None
     np.testing.assert_allclose(belief.gradient[1], [-1.0, 0.0, 0.0], atol=0.25)
-
-
-@each_method
-def test_restored_method_goes_on_bit_for_bit(name: str) -> None:
-    method = make(name, setup(budget=90), fit_every=3)
-    sizes = [None, 2, 3, None, 1, 5]  # with and without further points while a batch is out
-    events: list[Proposal | Told] = []
-    states = []
-    for turn in range(30):
-        events += (batch := method.ask(sizes[turn % len(sizes)]))
-        states.append((turn, len(events), json.loads(json.dumps(method.state()))))
-        told = {e.key for e in events if isinstance(e, Told)}
-        late = [e for e in events if isinstance(e, Proposal) and e.key < method.history.size - 6]
-        for proposal in batch[: None if turn % 2 else 1] + late:
-            if proposal.key in told:
-                continue
-            told.add(proposal.key)
-            y = None if proposal.key % 7 == 5 else outcome(proposal.u)
-            if y is not None and proposal.key % 7 == 3:
-                y[1] = np.nan
-            method.tell(proposal.key, y)
-            events.append(Told(proposal.key, y))
-    assert method.iteration > 5
-    for turn, position, state in states[::4]:
-        again = make(name, setup(budget=90), fit_every=3)
-        again.restore(state, events[:position])
-        replayed = list(events[:position])
-        while len(replayed) < len(events):
-            event = events[len(replayed)]
-            if isinstance(event, Told):
-                again.tell(event.key, event.y)
-                replayed.append(event)
-            else:
-                turn += 1
-                replayed += again.ask(sizes[turn % len(sizes)])
-        assert [e.key for e in replayed] == [e.key for e in events]
-        for old, new in zip(events, replayed, strict=True):
-            if isinstance(old, Proposal) and isinstance(new, Proposal):
-                np.testing.assert_array_equal(old.u, new.u)
-        assert again.events == method.events
-        assert again.state() == method.state()
-        np.testing.assert_array_equal(again.recommend(), method.recommend())
 
 
 @each_method
