@@ -47,7 +47,7 @@ def test_best_means_the_lowest_median_against_every_rival_on_common_seeds(lab):
     finals(lab, "beam", {"lcbo": ours} | {rival: [6.5, 6.5, None] for rival in PAPER})
     found = see.best_of_all(lab.read(), "lcbo", "beam")
     assert (found.holds, found.n) == (True, 3)
-    assert "scbo 6.5 [6.5, none] (n = 3): lcbo lower on 3 of 3 seeds, p = 0.25" in found.seen
+    assert "scbo 6.5 [6.5, none] (n = 3): lcbo 6 there, lower on 3 of 3 seeds, p = 0.25" in found.seen
     finals(lab, "beam", {"cei": [5.5, 5.5, 5.5]})
     assert see.best_of_all(lab.read(), "lcbo", "beam").holds is False
 
@@ -95,6 +95,8 @@ def test_every_run_must_restart_twice(lab, fewest, holds):
 def test_stuck_high_is_worst_of_all_and_no_better_than_sobol(lab):
     rest = {label: [500.0] * 3 for label in ("lcbo-paper", "scbo", "cei", "hdsafebo")}
     finals(lab, "truss-case1", rest | {"epbo": [700.0] * 3, "sobol": [690.0] * 3})
+    assert [c.holds for c in see.stuck_high(lab.read(), "lcbo-paper", "truss-case1")] == [True, True]
+    finals(lab, "truss-case1", {"cei": [700.0] * 3})  # both where they started
     assert [c.holds for c in see.stuck_high(lab.read(), "lcbo-paper", "truss-case1")] == [True, True]
     finals(lab, "truss-case1", {"cei": [720.0] * 3, "sobol": [710.0] * 3})
     assert [c.holds for c in see.stuck_high(lab.read(), "lcbo-paper", "truss-case1")] == [False, False]
