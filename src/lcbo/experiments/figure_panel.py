@@ -99,6 +99,7 @@ def draw_panel(
     """
     shape = view(task)
     dress(axes, shape.title if title is None else title, x_label)
+    axes.locator_params(axis="x", integer=True)
     axes.set_ylabel(f"best feasible {shape.value}" if y_label is None else y_label, fontsize=SIZE)
     if not lines:
         axes.set(xticks=[], yticks=[])
