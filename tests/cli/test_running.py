@@ -193,7 +193,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_resume(folder):
     assert process.returncode == 130, err
     assert "lcbo resume slow.db" in err
     assert "Traceback" not in err
-    assert "interrupted" in out
+    assert "Interrupted" in out
     with library.open_run("slow.db") as run:
         assert run.status.ended >= 1
         assert run.status.writer is None

@@ -94,7 +94,7 @@ def test_result_says_how_far_the_run_is(path):
     with Optimizer.open(path) as optimizer:
         while batch := optimizer.pending or optimizer.ask():
             optimizer.tell(batch[0].id, failed="x")
-    assert lcbo.open_run(path).result().message.endswith("budget of 9 evaluations spent.")
+    assert lcbo.open_run(path).result().message.endswith("Budget of 9 evaluations spent.")
 
 
 def test_pending_and_problem(path):

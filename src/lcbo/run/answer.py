@@ -176,4 +176,5 @@ def _message(result: Result, by_model: bool) -> str:
         found = "best feasible point observed"
     else:
         found = "nothing feasible was observed; this is the least infeasible point"
-    return f"{found}. {result.reason}".rstrip(". ") + "."
+    why = result.reason[:1].upper() + result.reason[1:]
+    return f"{found}. {why}".rstrip(". ") + "."
