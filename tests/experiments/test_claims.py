@@ -142,10 +142,15 @@ def test_batches_per_evaluation_and_per_iteration(lab):
     for share, lowest in ((0.2, False), (0.4, True), (1.0, True)):
         assert see.best_variant(results, "batch", "synthetic-25", "mini-batch", share).holds is lowest
     # after 4 iterations: mini -1 - 3 * 4/5 = -3.4, large -5, growing -3
-    large = see.better_per_iteration(results, "synthetic-25", "large-batch", "mini-batch")
+    large = see.better_per_iteration(results, "synthetic-25", "large-batch", "mini-batch", 1.0)
     assert large.holds is True
-    assert "after 4 iterations: large-batch -5 [-5, -5] (n = 3); mini-batch -3.4" in large.seen
-    assert see.better_per_iteration(results, "synthetic-25", "growing-batch", "mini-batch").holds is False
+    assert large.what.endswith("after 4 iterations")
+    assert "large-batch -5 [-5, -5] (n = 3); mini-batch -3.4" in large.seen
+    half = see.better_per_iteration(results, "synthetic-25", "large-batch", "mini-batch", 0.5)
+    assert half.what.endswith("after 2 iterations")
+    assert (
+        see.better_per_iteration(results, "synthetic-25", "growing-batch", "mini-batch", 1.0).holds is False
+    )
 
 
 @pytest.mark.parametrize(("value", "holds"), [(90.0, True), (101.9, True), (102.1, False), (None, False)])

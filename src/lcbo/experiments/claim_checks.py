@@ -163,14 +163,15 @@ def best_variant(results: Results, spec: str, task: str, label: str, share: floa
     return check(what, seen, all(own < median for median in medians.values()), n)
 
 
-def better_per_iteration(results: Results, task: str, label: str, reference: str) -> Check:
-    """A schedule is lower than another after as many iterations as the shortest of the spec has."""
+def better_per_iteration(results: Results, task: str, label: str, reference: str, share: float) -> Check:
+    """A schedule is lower than another after a share of the iterations the shortest of the spec has."""
     ends = [curves(results, "batch", task, name, along="iteration") for name in results.labels("batch", task)]
-    last = min((int(end.index[-1]) for end in ends if len(end)), default=0)
+    last = round(share * min((int(end.index[-1]) for end in ends if len(end)), default=0))
     values = [_at(results, "batch", task, name, last, "iteration") for name in (label, reference)]
-    seen = f"after {last} iterations: {label} {spread(values[0])}; {reference} {spread(values[1])}"
+    seen = f"{label} {spread(values[0])}; {reference} {spread(values[1])}"
     holds = Spread.of(values[0]).median < Spread.of(values[1]).median
-    return check(f"{label} below {reference} on {task}", seen, holds, min(map(len, values)))
+    what = f"{label} below {reference} on {task} after {last} iterations"
+    return check(what, seen, holds, min(map(len, values)))
 
 
 def equals_baseline(results: Results, task: str, label: str) -> Check:

@@ -40,8 +40,8 @@ _STEPS = (
     "mini-batches make 711, large batches 166 and growing ones 124."
 )
 _EXACT = (
-    "More points around the iterate make a better gradient, but with the true hyperparameters seven points "
-    "make a good one already: per iteration the medians differ little."
+    "More points around the iterate make a better gradient, and the first steps of a large batch are worth "
+    "several of a mini-batch. In the end all are in local minima, and their order is the seeds'."
 )
 
 EXPLANATIONS: Mapping[str, Mapping[str, str]] = {
