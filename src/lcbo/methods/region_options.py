@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lcbo.errors import ArgumentError
-from lcbo.models.transforms import TRANSFORMS
 
 
 def _choice(option: str, value: object, words: tuple[str, ...]) -> None:
@@ -81,7 +80,7 @@ class ScboOptions(RegionOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _choice("transforms", self.transforms, tuple(TRANSFORMS))
+        _choice("transforms", self.transforms, ("zscore", "bilog", "original"))
         if self.perturbation is not None and not 0.0 < self.perturbation <= 1.0:
             raise ArgumentError("options", "'perturbation' above 0 and up to 1", repr(self.perturbation))
 
