@@ -315,5 +315,5 @@ def _storable(text: str) -> str:
 
 
 def _known(number: float | None) -> float | None:
-    """Return a number, ``None`` for NaN, which SQLite would not give back."""
-    return None if number is None or math.isnan(number) else float(number)
+    """Return a number as SQLite gives it back: ``None`` for NaN, 0 for -0."""
+    return None if number is None or math.isnan(number) else float(number) + 0.0
