@@ -15,23 +15,21 @@ from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.maximise import MAXIMISERS, Maximiser, Objective
 from lcbo.acquisition.moments import Predictor, inverse_covariance
 from lcbo.errors import ArgumentError
+from lcbo.methods.all_data import AllDataMethod
 from lcbo.methods.design import best_index, total_violation
 from lcbo.methods.global_options import GlobalOptions
-from lcbo.methods.protocol import Array, Belief, Event, Proposal, Setup, Term
-from lcbo.methods.queued import QueuedMethod
-from lcbo.methods.recommend import believed, recommended
+from lcbo.methods.protocol import Array, Event, Proposal, Setup
 from lcbo.models.fit import Gamma, LogNormal, MapFit, Prior, RestartedFit
 from lcbo.models.gp import Hyperparameters, LocalGP
 from lcbo.models.growing import WARM_FIT, GrowingModel
 from lcbo.models.kernels import PROFILES
-from lcbo.models.surrogate import Model
-from lcbo.models.transforms import TRANSFORMS, Transform
+from lcbo.models.transforms import TRANSFORMS
 from lcbo.random import generator
 
 T = TypeVar("T")
 
 
-class GlobalSearch(QueuedMethod):
+class GlobalSearch(AllDataMethod):
     """The state machine: initial design, then one evaluation per iteration.
 
     Further points asked for while evaluations are out condition the model on the pending ones (outcomes
@@ -39,14 +37,12 @@ class GlobalSearch(QueuedMethod):
     """
 
     def __init__(self, setup: Setup, options: GlobalOptions) -> None:
-        super().__init__(setup)
+        transform = _chosen("transforms", TRANSFORMS, options.transforms)
+        super().__init__(setup, _growing(setup, options), transform)
         self._fit_every = options.fit_every
         self._maximiser = _maximiser(options)
-        self._growing = _growing(setup, options)
         self._fitted_at: int | None = None
         self._told = 0
-        self._transform = _chosen("transforms", TRANSFORMS, options.transforms)
-        self._answer: Model | None = None
         self._inverse: tuple[LocalGP, Tensor | None] | None = None
 
     @abstractmethod
@@ -73,22 +69,12 @@ class GlobalSearch(QueuedMethod):
 
     def tell(self, key: int, y: Array | None) -> None:
         """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
-        self.history.settle(key, y)
+        super().tell(key, y)
         self._told += y is not None
-        self._answer = None
 
-    @torch.inference_mode()
-    def recommend(self) -> Array | None:
-        """Return the evaluated point with the best posterior."""
-        if self._fitted_at is None:
-            return None
-        model, _, terms = self._model(self._transform)
-        return recommended(model, terms)
-
-    @torch.inference_mode()
-    def belief(self, u: Array) -> Belief | None:
-        """Return the model's belief at a point, or ``None`` before the first fit."""
-        return None if self._fitted_at is None else believed(self._current_model(), u)
+    @property
+    def _fitted(self) -> bool:
+        return self._fitted_at is not None
 
     def info(self) -> Mapping[str, float]:
         """Return the iteration: how many points the acquisition has chosen."""
@@ -123,9 +109,9 @@ class GlobalSearch(QueuedMethod):
         if count <= 0:
             return []
         due = self._fitted_at is None or self.iteration - self._fitted_at >= self._fit_every
-        model, y, terms = self._model(self._transform, refit=due)
+        model, y, terms = self._model(refit=due)
         if due:
-            self._fitted_at, self._answer = self.iteration, None
+            self._fitted_at = self.iteration
         keys = self.history.recent(None)
         near = self.history.u[keys[best_index(self.history.y[keys], self.setup.terms)]]
         conditions = Conditions.of(terms, model.scaling)
@@ -143,18 +129,6 @@ class GlobalSearch(QueuedMethod):
             if left > 1:
                 gp = gp.conditioned(torch.from_numpy(u)[None])
         return proposals
-
-    def _model(self, transform: Transform, refit: bool = False) -> tuple[Model, Array, tuple[Term, ...]]:
-        """The model of everything told so far, the outputs it saw and the conditions on them."""
-        keys = self.history.recent(None)
-        y, terms = transform(self.history.y[keys], self.setup.terms)
-        return self._growing.update(keys, self.history.u[keys], y, refit=refit), y, terms
-
-    def _current_model(self) -> Model:
-        """The model in user units; hyperparameters as last fitted."""
-        if self._answer is None:
-            self._answer = self._model(TRANSFORMS["zscore"])[0]
-        return self._answer
 
     def _base_inverse(self) -> Tensor | None:
         """Inverse covariance of the points known at the last fit, computed once per fit."""

@@ -16,7 +16,6 @@ from lcbo.methods.region_options import ScboOptions
 from lcbo.methods.trust_region import LEAST_GAIN, TrustRegionMethod
 from lcbo.models.surrogate import Model
 from lcbo.models.transforms import TRANSFORMS
-from lcbo.types import Term
 
 
 class Scbo(TrustRegionMethod):
@@ -25,13 +24,9 @@ class Scbo(TrustRegionMethod):
     options: ScboOptions
 
     def __init__(self, setup: Setup, options: ScboOptions) -> None:
-        super().__init__(setup, options)
+        super().__init__(setup, options, TRANSFORMS[options.transforms])
         share = options.perturbation
         self.perturbation = min(1.0, 20.0 / setup.dim) if share is None else share
-
-    def transformed(self, y: Array) -> tuple[Array, tuple[Term, ...]]:
-        """Return the outputs as they are, or transformed as in the SCBO paper."""
-        return TRANSFORMS[self.options.transforms](y, self.setup.terms)
 
     def centre(self, y: Array) -> int:
         """Return the best feasible point, else the one of least violation."""

@@ -15,22 +15,21 @@ from torch import Tensor
 
 from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.thompson import SAMPLERS
+from lcbo.methods.all_data import AllDataMethod
 from lcbo.methods.history import PENDING
-from lcbo.methods.protocol import Array, Belief, Event, Proposal, Setup
-from lcbo.methods.queued import QueuedMethod
-from lcbo.methods.recommend import believed, recommended
+from lcbo.methods.protocol import Array, Event, Proposal, Setup
 from lcbo.methods.region_options import RegionOptions
 from lcbo.models.gp import Hyperparameters
 from lcbo.models.growing import WARM_FIT, GrowingModel
 from lcbo.models.surrogate import Model
+from lcbo.models.transforms import TRANSFORMS, Transform
 from lcbo.random import generator
 from lcbo.steps.trust_region import Region, RegionEvent, Rules
-from lcbo.types import Term
 
 LEAST_GAIN = 1e-3  # of the best value: a smaller improvement is no success
 
 
-class TrustRegionMethod(QueuedMethod):
+class TrustRegionMethod(AllDataMethod):
     """The state machine: initial design, then batches chosen in the region around the best point.
 
     A batch is judged when all of it is told. Points asked for beyond it are judged with the first batch that
@@ -42,8 +41,15 @@ class TrustRegionMethod(QueuedMethod):
         events: what happened to it after every batch.
     """
 
-    def __init__(self, setup: Setup, options: RegionOptions) -> None:
-        super().__init__(setup)
+    def __init__(
+        self, setup: Setup, options: RegionOptions, transform: Transform = TRANSFORMS["zscore"]
+    ) -> None:
+        growing = GrowingModel(
+            Hyperparameters.start(setup.n_outputs, options.kernel, options.hyperparameters),
+            WARM_FIT if options.fit == "map" else None,
+            standardise=options.standardise,
+        )
+        super().__init__(setup, growing, transform)
         self.options = options
         self.batch = math.ceil(setup.dim / 2) if options.batch is None else options.batch
         self.rules = Rules.of(
@@ -51,15 +57,9 @@ class TrustRegionMethod(QueuedMethod):
         )
         self.region = Region(self.rules.first)
         self.events: list[RegionEvent] = []
-        self.growing = GrowingModel(
-            Hyperparameters.start(setup.n_outputs, options.kernel, options.hyperparameters),
-            WARM_FIT if options.fit == "map" else None,
-            standardise=options.standardise,
-        )
         self.sampler = SAMPLERS[options.sampler]
         self._batch: list[int] = []
         self._unjudged: list[int] = []
-        self._answer: Model | None = None
 
     @abstractmethod
     def centre(self, y: Array) -> int:
@@ -75,10 +75,6 @@ class TrustRegionMethod(QueuedMethod):
     ) -> Tensor:
         """Return ``count x d`` points of the region around ``centre``."""
 
-    def transformed(self, y: Array) -> tuple[Array, tuple[Term, ...]]:
-        """Return the ``n x B`` outputs to model and the conditions on them."""
-        return y, self.setup.terms
-
     @torch.inference_mode()
     def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:
         """Return new proposals without blocking; see the protocol."""
@@ -92,23 +88,9 @@ class TrustRegionMethod(QueuedMethod):
             proposals += [self._propose(u, "explore") for u in chosen(further)]
         return proposals
 
-    def tell(self, key: int, y: Array | None) -> None:
-        """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
-        self.history.settle(key, y)
-        self._answer = None
-
-    @torch.inference_mode()
-    def recommend(self) -> Array | None:
-        """Return the evaluated point with the best posterior."""
-        if self.iteration == 0:
-            return None
-        model, terms = self._model()
-        return recommended(model, terms)
-
-    @torch.inference_mode()
-    def belief(self, u: Array) -> Belief | None:
-        """Return the model's belief at a point, or ``None`` before the initial design is told."""
-        return None if self.iteration == 0 else believed(self._current_model(), u)
+    @property
+    def _fitted(self) -> bool:
+        return self.iteration > 0
 
     def info(self) -> Mapping[str, float]:
         """Return iteration, length of the region as ``step``, its restarts and counters."""
@@ -126,7 +108,7 @@ class TrustRegionMethod(QueuedMethod):
             **self._queue_state(),
             "region": asdict(self.region),
             "events": [asdict(event) for event in self.events],
-            "model": self.growing.state(),
+            "model": self._growing.state(),
             "batch": self._batch,
             "unjudged": self._unjudged,
             "included": self.n_included,
@@ -137,7 +119,7 @@ class TrustRegionMethod(QueuedMethod):
         self._restore_queue(state, events)
         self.region = Region(**state["region"])
         self.events = [RegionEvent(**event) for event in state["events"]]
-        self.growing.restore(state["model"])
+        self._growing.restore(state["model"])
         self._batch, self._unjudged = list(state["batch"]), list(state["unjudged"])
         self.n_included = state["included"]
 
@@ -164,9 +146,7 @@ class TrustRegionMethod(QueuedMethod):
             for kind, length in changes:
                 self._record(kind, length)
         if self.iteration % self.options.fit_every == 0:
-            y, _ = self.transformed(self.history.y[keys])
-            self.growing.update(keys, self.history.u[keys], y, refit=True)
-            self._answer = None
+            self._model(refit=True)
         self.iteration += 1
         self._queue = [(u, "explore") for u in self._chosen(self.batch)]
 
@@ -178,23 +158,10 @@ class TrustRegionMethod(QueuedMethod):
         """Points of the region around the best point, by the model of all that is told."""
         keys = self.history.recent(None)
         u, y = self.history.u[keys], self.history.y[keys]
-        model, terms = self._model()
+        model, _, terms = self._model()
         rng = generator(self.setup.seed, "thompson", self.history.size)
         conditions = Conditions.of(terms, model.scaling)
         points: Array = self.choose(
             model, conditions, torch.from_numpy(u[self.centre(y)]), count, rng
         ).numpy()
         return points
-
-    def _model(self) -> tuple[Model, tuple[Term, ...]]:
-        """The model of everything told, as the method sees it, and the conditions on its outputs."""
-        keys = self.history.recent(None)
-        changed, terms = self.transformed(self.history.y[keys])
-        return self.growing.update(keys, self.history.u[keys], changed, refit=False), terms
-
-    def _current_model(self) -> Model:
-        """The model of everything told in user units; hyperparameters as last fitted."""
-        if self._answer is None:
-            keys = self.history.recent(None)
-            self._answer = self.growing.update(keys, self.history.u[keys], self.history.y[keys], refit=False)
-        return self._answer
