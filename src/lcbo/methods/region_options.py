@@ -80,6 +80,7 @@ class ScboOptions(RegionOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        # The names of `TRANSFORMS`, whose module would load SciPy to list the methods.
         _choice("transforms", self.transforms, ("zscore", "bilog", "original"))
         if self.perturbation is not None and not 0.0 < self.perturbation <= 1.0:
             raise ArgumentError("options", "'perturbation' above 0 and up to 1", repr(self.perturbation))
