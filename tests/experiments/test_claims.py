@@ -193,14 +193,38 @@ def test_every_claim_has_its_place_on_the_page():
     )
 
 
-def test_explanation_is_shown_only_with_the_verdict_it_was_written_for(monkeypatch):
+def test_explanation_is_shown_only_with_the_verdict_it_was_written_for(lab, monkeypatch):
+    lab.want("main", "beam", "epbo", 3)
+    results = lab.read()
     monkeypatch.setattr(explanations, "EXPLANATIONS", {"epbo-beam": {"not": "because", "agree": "so"}})
-    assert explanation("epbo-beam", "not") == "because"
-    assert explanation("epbo-beam", "agree so far (1 of 2 checks open)") == "so"
-    assert explanation("epbo-beam", "not enough runs yet") == ""
-    assert explanation("epbo-beam", "not run yet (n = 0)") == ""
-    assert explanation("epbo-beam", "partly") == ""
-    assert explanation("other", "not") == ""
+    assert explanation(results, "epbo-beam", "not") == "because"
+    assert explanation(results, "epbo-beam", "agree so far (1 of 2 checks open)") == "so"
+    assert explanation(results, "epbo-beam", "not enough runs yet") == ""
+    assert explanation(results, "epbo-beam", "not run yet (n = 0)") == ""
+    assert explanation(results, "epbo-beam", "partly") == ""
+    assert explanation(results, "other", "not") == ""
+
+
+def test_numbers_of_an_explanation_are_computed_from_the_runs(lab):
+    for seed, broken in enumerate([0.5, 0.25, 0.75]):
+        lab.run("main", "beam", "epbo", seed, [None, None], recommended_violation=[9.0, broken])
+        lab.run("main", "beam", "lcbo-paper", seed, [None] * seed + [1.0])
+        lab.run("main", "synthetic-25", "scbo", seed, [1.0], iterations=70 + seed)
+        lab.run("penalty", "truss-case1", "rho-10", seed, [600.0 + seed])
+    results = lab.read()
+    assert "breaks a limit by 0.25 to 0.75 (n = 3)." in explanation(results, "epbo-beam", "agree")
+    assert "needs 20 [15, 25] (n = 3) evaluations" in explanation(results, "later-beam", "not")
+    decisions = explanation(results, "synthetic-growth", "agree")
+    assert "71 (n = 3) at d = 25, - (n = 0) at d = 50" in decisions
+    assert "(600 to 602 lb (n = 3) at rho = 10)" in explanation(results, "penalty-growing", "partly")
+
+
+def test_every_explanation_can_be_written_before_anything_was_run(lab):
+    lab.want("main", "beam", "epbo", 3)
+    results = lab.read()
+    for key, by_verdict in explanations.EXPLANATIONS.items():
+        for verdict_ in by_verdict:
+            assert "{" not in explanation(results, key, verdict_)
 
 
 def test_explanations_belong_to_claims():

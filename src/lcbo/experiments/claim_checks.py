@@ -159,7 +159,7 @@ def best_variant(results: Results, spec: str, task: str, label: str, share: floa
     own = medians.pop(label, math.nan)
     n = min((len(v) for v in values.values()), default=0)
     seen = "; ".join(f"{other} {spread(v)}" for other, v in values.items())
-    what = f"{label} lowest on {task} after {share * budget:.0f} evaluations"
+    what = f"{label} lowest on {task} after {_after(share, share * budget, 'evaluations')}"
     return check(what, seen, all(own < median for median in medians.values()), n)
 
 
@@ -170,7 +170,7 @@ def better_per_iteration(results: Results, task: str, label: str, reference: str
     values = [_at(results, "batch", task, name, last, "iteration") for name in (label, reference)]
     seen = f"{label} {spread(values[0])}; {reference} {spread(values[1])}"
     holds = Spread.of(values[0]).median < Spread.of(values[1]).median
-    what = f"{label} below {reference} on {task} after {last} iterations"
+    what = f"{label} below {reference} on {task} after {_after(share, last, 'iterations')}"
     return check(what, seen, holds, min(map(len, values)))
 
 
@@ -226,6 +226,11 @@ def _at(
 ) -> pd.Series:
     wide = curves(results, spec, task, label, along=along)
     return at(wide, x) if len(wide) else pd.Series(dtype=np.float64)
+
+
+def _after(share: float, count: float, unit: str) -> str:
+    """Return a count, or which share of the yet unknown it will be."""
+    return f"{count:.0f} {unit}" if count else f"{percent(share)} of the {unit}"
 
 
 def _difference(first: pd.Series, second: pd.Series) -> pd.Series:

@@ -1,16 +1,23 @@
 """Why a claim came out as it did, as far as we can tell: by claim, for the verdict it was written for.
 
 An explanation whose verdict no longer is the computed one is not shown, so that new runs cannot leave a wrong
-reason standing.
+reason standing. Its numbers are computed from the runs: a name in braces stands for one of `_NUMBERS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import string
+from collections.abc import Callable, Mapping
+
+import pandas as pd
+
+from lcbo.experiments.metrics import Spread
+from lcbo.experiments.results import Results
+from lcbo.experiments.wording import number, spread
 
 _DECISIONS = (
-    "SCBO decides once per batch of d/2 points: 75 times within the budget at d = 25, 38 times at d = 50, "
-    "18 times at d = 100, where LCBO makes 140, 136 and 129 steps."
+    "SCBO decides once per batch of d/2 points: {scbo-steps}. In the same budget `lcbo-paper` makes more "
+    "steps, and hardly fewer of them in more dimensions: {paper-steps}."
 )
 _LOCAL = (
     "At d = 25 all of them reach a local minimum well before the budget ends, and which one depends on the "
@@ -36,11 +43,15 @@ _SCALE = (
 )
 _STEPS = (
     "A step has a fixed length, so the number of steps counts: within 5000 evaluations at d = 25 "
-    "mini-batches make 711, large batches 166 and growing ones 124."
+    "mini-batches make {mini-steps}, large batches {large-steps} and growing ones {growing-steps}."
 )
 _EXACT = (
     "More points around the iterate make a better gradient, and the first steps of a large batch are worth "
     "several of a mini-batch. In the end all are in local minima, and their order is the seeds'."
+)
+_CHANCE = (
+    "With so few seeds of CEI and SCBO chance decides: over all its seeds `lcbo-paper` needs {first-beam} "
+    "evaluations."
 )
 
 EXPLANATIONS: Mapping[str, Mapping[str, str]] = {
@@ -52,13 +63,9 @@ EXPLANATIONS: Mapping[str, Mapping[str, str]] = {
     "epbo-beam": {
         "agree": "No point of these runs' initial designs is feasible, and two standard deviations of "
         "optimism call points feasible that are not: what EPBO recommends at the end breaks a limit by "
-        "half."
+        "{epbo-violation}."
     },
-    "later-beam": {
-        "not": "With three seeds of CEI and SCBO chance decides: over all ten seeds `lcbo-paper` needs 122 "
-        "evaluations in the median, but on four of them at most 60.",
-        "partly": "With three seeds of CEI and SCBO chance decides; `lcbo-paper` needs between 10 and 155.",
-    },
+    "later-beam": {"not": _CHANCE, "partly": _CHANCE},
     "beam-stagnation": {
         "partly": "HDsafeBO finds no feasible beam at all: until it knows one, its region is centred on "
         "the best objective, whatever that violates. CEI finds one early and goes on improving, now and "
@@ -76,7 +83,7 @@ EXPLANATIONS: Mapping[str, Mapping[str, str]] = {
     "penalty-weak": {
         "agree": "The weaker the penalty, the farther outside its minimiser.",
         "not": "With rho = 1 the walk does stay outside (what it recommends at the end breaks a limit by "
-        "0.29 to 0.77, and no other constant ends as high), but its exploration meets lighter feasible "
+        "{weak-violation}, and no other constant ends as high), but its exploration meets lighter feasible "
         "trusses on the way, and the walk of the growing penalty is outside as well.",
     },
     "penalty-strong": {
@@ -84,13 +91,58 @@ EXPLANATIONS: Mapping[str, Mapping[str, str]] = {
         "constants end closer to each other than their seeds do.",
     },
     "penalty-growing": {
-        "partly": "On the truss the seeds of one penalty scatter more (607 to 763 lb at rho = 10) than the "
+        "partly": "On the truss the seeds of one penalty scatter more ({scatter} at rho = 10) than the "
         "medians of the penalties from 10 to 1000 differ, and nothing is ordered: the noise on the "
         "constraints decides more than the penalty does.",
     },
 }
 
 
-def explanation(key: str, verdict: str) -> str:
+def explanation(results: Results, key: str, verdict: str) -> str:
     """Return our explanation of a claim with this verdict, empty where we have none."""
-    return EXPLANATIONS.get(key, {}).get(verdict.split(" so far")[0], "")
+    text = EXPLANATIONS.get(key, {}).get(verdict.split(" so far")[0], "")
+    return text.format_map({name: _NUMBERS[name](results) for name in names(text)})
+
+
+def names(text: str) -> set[str]:
+    """Return the names in braces."""
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
+
+
+def _median(values: pd.Series) -> str:
+    s = Spread.of(values)
+    return f"{number(s.median)} (n = {s.n})"
+
+
+def _between(values: pd.Series, unit: str = "") -> str:
+    return f"{number(values.min())} to {number(values.max())}{unit} (n = {len(values)})"
+
+
+def _steps(label: str) -> Callable[[Results], str]:
+    def by_dimension(results: Results) -> str:
+        found = {d: results.values("main", f"synthetic-{d}", label, "iterations") for d in (25, 50, 100)}
+        return ", ".join(f"{_median(steps)} at d = {d}" for d, steps in found.items())
+
+    return by_dimension
+
+
+def _schedule(label: str) -> Callable[[Results], str]:
+    return lambda results: _median(results.values("batch", "synthetic-25", label, "iterations"))
+
+
+def _violation(results: Results, spec: str, task: str, label: str) -> pd.Series:
+    """Return by how much the points recommended at the end break a limit, by seed."""
+    return results.curve(spec, task, label).groupby("seed")["recommended_violation"].last()
+
+
+_NUMBERS: Mapping[str, Callable[[Results], str]] = {
+    "scbo-steps": _steps("scbo"),
+    "paper-steps": _steps("lcbo-paper"),
+    "mini-steps": _schedule("mini-batch"),
+    "large-steps": _schedule("large-batch"),
+    "growing-steps": _schedule("growing-batch"),
+    "first-beam": lambda results: spread(results.values("main", "beam", "lcbo-paper", "first_feasible")),
+    "epbo-violation": lambda results: _between(_violation(results, "main", "beam", "epbo")),
+    "weak-violation": lambda results: _between(_violation(results, "penalty", "truss-case1", "rho-1")),
+    "scatter": lambda results: _between(results.values("penalty", "truss-case1", "rho-10"), " lb"),
+}

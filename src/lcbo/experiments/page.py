@@ -12,7 +12,15 @@ from lcbo.experiments.appearance import view
 from lcbo.experiments.claims import Check, Judged, judge_all
 from lcbo.experiments.explanations import explanation
 from lcbo.experiments.metrics import paired, ranks
-from lcbo.experiments.page_text import INTRODUCTION, MECHANISM_2D, NUMBERS, RANKS, SCORING, SECTIONS
+from lcbo.experiments.page_text import (
+    INTRODUCTION,
+    MECHANISM_2D,
+    NUMBERS,
+    RANKS,
+    SCORING,
+    SECTIONS,
+    THEORY_PICTURES,
+)
 from lcbo.experiments.results import Results
 from lcbo.experiments.wording import against, number, spread
 
@@ -48,7 +56,7 @@ def page(results: Results, images: str, more: Sequence[str] = (), *, theory: boo
         parts += [f"## {section.title}\n", _picture(images, section.figure, section.caption)]
         if section.figure == "mechanism" and "mechanism-2d" in more:
             parts.append(_picture(images, "mechanism-2d", MECHANISM_2D))
-        parts += [_claim(judged[key]) for key in section.claims]
+        parts += [_claim(results, judged[key]) for key in section.claims]
     parts += ["## Theory\n", _theory(images, [name for name in more if name.startswith("theory-")], theory)]
     parts += ["## All numbers\n", _picture(images, "ranks", RANKS), NUMBERS]
     parts += [_numbers(results, task) for task in _tasks(results)]
@@ -97,12 +105,12 @@ def _anchor(heading: str) -> str:
     return "".join(c for c in heading.lower().replace(" ", "-") if c.isalnum() or c in "-_")
 
 
-def _claim(judged: Judged) -> str:
+def _claim(results: Results, judged: Judged) -> str:
     claim, default = judged.claim, judged.default_verdict
     lines = [f"### {_heading(judged)}\n", f"- The paper: {claim.says}", f"- Rule: {claim.rule}"]
     if default:
         lines.append(f"- With `lcbo` in place of `lcbo-paper`: {default}.")
-    why = explanation(claim.key, judged.verdict)
+    why = explanation(results, claim.key, judged.verdict)
     if why:
         lines.append(f"- Our explanation: {why}")
     lines += ["", "| check | what we saw | n | holds |", "|---|---|---|---|"]
@@ -123,7 +131,7 @@ def _theory(images: str, names: Sequence[str], page_there: bool) -> str:
     if not names and not page_there:
         return "Not run yet (n = 0).\n"
     link = f"Within-model runs of `lcbo-theory`, with their numbers and n: [{THEORY}]({THEORY}).\n"
-    pictures = [_picture(images, name, name.removeprefix("theory-").replace("-", " ")) for name in names]
+    pictures = [_picture(images, name, THEORY_PICTURES[name]) for name in names]
     return "\n".join([link] * page_there + pictures)
 
 

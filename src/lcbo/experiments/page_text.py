@@ -69,6 +69,13 @@ MECHANISM_2D = (
     "The plane of a 20-variable problem with noise: LCBO slides along a curved constraint, SCBO's median run "
     "stalls at it. With two variables alone SCBO does not stall: see theory-results.md."
 )
+THEORY_PICTURES = {
+    "theory-residuals": "KKT residuals with true gradients, averaged as in the theorem, over the number of "
+    "iterations K and over the number of evaluations, beside the slopes of the theorem.",
+    "theory-dimension": "The averages at the end of a run over d, of `lcbo-theory` and of steps along exact "
+    "gradients at large K.",
+    "theory-error-functions": "Numeric e(b) and E(b) beside the orders the paper gives for them.",
+}
 RANKS = "Mean rank of the final best feasible value by task and method, 1 the best."
 
 INTRODUCTION = """# Reproducing the paper
