@@ -55,6 +55,7 @@ class Lab:
             "seconds": 1.5,
             "versions": {"lcbo": "0.1.0", "python": "3.11"},
             "machine": "a machine, 2 cores",
+            "commit": "abc123",
         } | facts
         self.want(spec, task, label, seed + 1)
 

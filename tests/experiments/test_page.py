@@ -48,10 +48,21 @@ def test_page_states_verdicts_with_numbers_and_n(results):
     assert "### LCBO is best on every synthetic task: not run yet (n = 0)" in text
     assert "| main | truss-case1 | cei 0/3 |" in text
     assert "- machine: a machine, 2 cores (6 runs)" in text
+    assert "- commit abc123: epbo, lcbo-paper (6 runs)" in text
     assert "6 of 9 runs are done" in text
     assert "| lcbo-paper | 171 [170.5, 171.5] (n = 3) |" in text
+    assert "| 171 [170.5, 171.5] (n = 3) | 0 [0, 0] (n = 3), 3 of 3 feasible |" in text
     assert "(pictures/theory-residuals.png)" in text
     assert "(pictures/mechanism-2d.png)" in text
+
+
+def test_page_names_what_beats_the_paper_and_what_a_sobol_search_beats(lab):
+    finals = {"lcbo-paper": [5.0, 5.0], "lcbo": [4.0, 4.0], "cei": [None, None], "sobol": [6.0, 6.0, 0.0]}
+    for label, values in finals.items():
+        for seed, value in enumerate(values):
+            lab.run("main", "beam", label, seed, [value])
+    text = page(lab.read(), "pictures")
+    assert "Lower median than `lcbo-paper` on common seeds: lcbo. Not below a Sobol search: cei." in text
 
 
 def test_contents_of_the_page_lead_somewhere(results):
@@ -59,7 +70,7 @@ def test_contents_of_the_page_lead_somewhere(results):
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
     links = re.findall(r"\]\(#(.*?)\)", text)
-    assert len(links) == 15
+    assert len(links) == 16
     assert set(links) <= anchors
 
 

@@ -54,8 +54,13 @@ def test_regret_is_to_the_best_known_value_of_the_task_and_seed(lab):
     regrets = results.values("main", "synthetic-25", "lcbo", "regret")
     assert regrets.tolist() == pytest.approx([-8.0 - value for value in known])
     assert results.values("main", "halfcheetah", "lcbo", "regret").empty
-    assert results.references["synthetic-25"] == pytest.approx(np.mean(known))
-    assert "halfcheetah" not in results.references
+    curve = results.curve("main", "synthetic-25", "lcbo")
+    assert curve["regret"].tolist() == pytest.approx([-8.0 - value for value in known])
+    assert results.reference("synthetic-25") == pytest.approx(np.mean(known))
+    assert results.reference("synthetic-25", {1}) == pytest.approx(known[1])
+    assert results.reference("synthetic-25", {7}) is None
+    assert results.reference("halfcheetah") is None
+    assert results.varied == {"synthetic-25"}
 
 
 def test_runs_a_spec_no_longer_wants_are_left_out(lab):

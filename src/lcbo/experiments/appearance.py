@@ -1,8 +1,9 @@
 """How methods and tasks look and are called in every figure: one colour and dash per label, everywhere.
 
 The methods have the colour-blind safe colours of Okabe and Ito; the model-free peers are dark or grey and
-dashed as well. Variants of an ablation have colours no method has, except that the paper's own configuration
-looks like ``lcbo-paper`` under whatever name. Penalty constants are ordered, and so are their colours.
+dashed as well, and so is EPBO, which often lies on CEI. Variants of an ablation have colours no method has,
+except that the paper's own configuration looks like ``lcbo-paper`` under whatever name. Penalty constants are
+ordered, and so are their colours.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ LOOKS: Mapping[str, Look] = {
     "scbo": Look("#0072B2"),
     "hdsafebo": Look("#56B4E9"),
     "cei": Look("#009E73"),
-    "epbo": Look("#CC79A7"),
+    "epbo": Look("#CC79A7", "--"),
     "cobyqa": Look("#000000", "--", 1.2),
     "cobyla": Look("#666666", "-.", 1.2),
     "cmaes": Look("#8B7500", "--", 1.2),

@@ -108,7 +108,8 @@ def _summary(cell: Cell, optimizer: Optimizer, evaluator: _Evaluator, kept: dict
     marks = marks[marks <= len(seen)]
     advised = [kept["recommended"].get(str(mark)) for mark in marks]
     at = _columns(truth, [evaluator.exact(np.array(x)) for x in advised if x is not None])
-    scored = iter(zip(at[truth.objective.name], violation(truth, at), strict=True))
+    sign = -1.0 if truth.objective.maximize else 1.0
+    scored = iter(zip(sign * at[truth.objective.name], violation(truth, at), strict=True))
     pairs = [(np.nan, np.nan) if x is None else next(scored) for x in advised]
     return {
         **description(cell),
@@ -147,8 +148,9 @@ def _columns(truth: Benchmark, rows: list[dict[str, float]]) -> dict[str, Array]
 
 
 def commit() -> str | None:
-    """Return the commit of the code that runs, ``None`` where it is not a checkout."""
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"]
+    """Return the commit of the code that runs, ``-dirty`` if it was edited since, ``None`` without one."""
+    describe = ["describe", "--always", "--exclude=*", "--abbrev=12", "--dirty"]
+    command = ["git", "-C", str(Path(__file__).parent), *describe]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):

@@ -14,11 +14,13 @@ from lcbo.experiments.claims import LEAST, Check, check
 from lcbo.experiments.figure_mechanism import restarts
 from lcbo.experiments.metrics import Spread, after_design, at, curves, late_gain, paired, strongest
 from lcbo.experiments.results import Results
-from lcbo.experiments.wording import against, number, percent, spread
+from lcbo.experiments.score import checkpoints
+from lcbo.experiments.wording import against, number, percent, shares, spread
 
 TIE = 0.02  # of a value: closer ones count as equal
 STAGNANT = 0.1  # share of the descent in the second half of the budget below which a method stagnates
-CLOSE = 0.15  # of LCBO's value: a median nearer than this is comparable
+CLOSE = 0.15  # of LCBO's descent so far: a median nearer than this is comparable
+RESTARTS = ((338.0, 383.0), (657.0, 756.0))  # the paper's quartiles of SCBO's first and second restart
 
 
 def best_of_all(results: Results, ours: str, task: str, rivals: Sequence[str] = PAPER) -> Check:
@@ -42,28 +44,56 @@ def best_of_all(results: Results, ours: str, task: str, rivals: Sequence[str] = 
 
 
 def gaps(results: Results, ours: str, tasks: Sequence[str]) -> Check:
-    """The median lead over the strongest baseline grows from task to task."""
+    """The lead over the strongest baseline, of medians on common seeds, grows from task to task."""
     leads, seen, counts = [], [], []
     for task in tasks:
-        rival = strongest(results, task, PAPER) or PAPER[0]
-        own = results.values("main", task, ours)
-        theirs = results.values("main", task, rival)
-        both = own.index.intersection(theirs.index)
-        counts.append(len(both))
-        lead = Spread.of(_difference(theirs[both], own[both])).median
+        rivals = {}
+        for rival in PAPER:
+            own, theirs = _common(results, task, ours, rival)
+            counts.append(len(own))
+            if len(own):
+                rivals[rival] = Spread.of(theirs).median - Spread.of(own).median, len(own)
+        rival = min(rivals, key=lambda name: rivals[name][0], default=PAPER[0])
+        lead, n = rivals.get(rival, (math.nan, 0))
         leads.append(lead)
-        seen.append(f"{task}: {number(lead)} over {rival} (n = {len(both)})")
+        seen.append(f"{task}: {number(lead)} over {rival} (n = {n})")
     rising = all(a < b for a, b in pairwise(leads))
     return check(f"the lead of {ours} grows with d", "; ".join(seen), rising, min(counts))
 
 
-def stagnates(results: Results, task: str, label: str, *, expected: bool = True) -> Check:
-    """Less than a tenth of the descent comes in the second half of the budget (or, expected not to, more)."""
+def early_below(results: Results, ours: str, task: str, share: float) -> Check:
+    """Our median after a share of the budget is below every baseline's at the end, on common seeds."""
+    count = _mark(results.budget("main", task), share)
+    seen, below, counts = [], True, []
+    for rival in PAPER:
+        own, theirs = _common(results, task, ours, rival)
+        early = _at(results, "main", task, ours, count).reindex(own.index)
+        counts.append(len(own))
+        below &= Spread.of(early).median < Spread.of(theirs).median
+        seen.append(f"{ours} {spread(early)} against {rival}'s {spread(theirs)}")
+    what = f"{ours} on {task} after {_after(share, count, 'evaluations')} below every baseline's end"
+    return check(what, "; ".join(seen), below, min(counts))
+
+
+def stagnates(results: Results, task: str, label: str) -> Check:
+    """Most runs get below their start, with less than a tenth of the descent in the second half."""
     share = late_gain(results, "main", task, label)
-    median = Spread.of(share).median
-    seen = f"share of the descent in the second half of the budget: {percent(median)} (n = {len(share)})"
-    what = f"{label} stagnates on {task}" if expected else f"{label} still descends on {task}"
-    return check(what, seen, (median < STAGNANT) == expected, len(share))
+    stuck = 2 * share.count() > len(share) and Spread.of(share).median < STAGNANT
+    return check(f"{label} descends on {task}, then stagnates", _descent(share), stuck, len(share))
+
+
+def still_descends(results: Results, task: str, label: str) -> Check:
+    """At least a tenth of the descent comes in the second half of the budget."""
+    share = late_gain(results, "main", task, label)
+    holds = Spread.of(share.fillna(0.0)).median >= STAGNANT
+    return check(f"{label} descends on {task} to the end", _descent(share), holds, len(share))
+
+
+def _descent(share: pd.Series) -> str:
+    return (
+        f"{share.count()} of {len(share)} runs get below their start; share of the descent in the second "
+        f"half of the budget: {shares(share)}"
+    )
 
 
 def restarts_twice(results: Results, task: str) -> Check:
@@ -78,9 +108,24 @@ def restarts_twice(results: Results, task: str) -> Check:
     return check(f"every scbo run on {task} restarts at least twice", seen, int(found.counts.min()) >= 2, n)
 
 
+def restart_times(results: Results, task: str) -> Check:
+    """The medians of SCBO's first two restarts lie within the paper's quartiles."""
+    found = restarts(results, task)
+    medians = [found.first.median, found.second.median]
+    holds = all(low <= m <= high for m, (low, high) in zip(medians, RESTARTS, strict=True))
+    seen = "; ".join(
+        f"{number(m)} against {low:g} to {high:g}" for m, (low, high) in zip(medians, RESTARTS, strict=True)
+    )
+    n = len(found.counts)
+    return check(f"scbo restarts on {task} when it did in the paper", f"{seen} (n = {n})", holds, n)
+
+
 def stuck_high(results: Results, ours: str, task: str, label: str = "epbo") -> list[Check]:
     """No other method of the paper ends above it, nor does a Sobol search."""
-    finals = {name: results.values("main", task, name) for name in (label, ours, *PAPER, "sobol")}
+    wide = results.wide("main", task).reindex(columns=list(dict.fromkeys((label, ours, *PAPER, "sobol"))))
+    if wide.notna().any().all():
+        wide = wide.dropna()  # the seeds all have run
+    finals = {name: wide[name].dropna() for name in wide}
     medians = {name: Spread.of(values).median for name, values in finals.items()}
     others = [name for name in (ours, *PAPER) if name != label]
     seen = "; ".join(f"{name} {spread(finals[name])}" for name in (label, *others))
@@ -125,17 +170,16 @@ def later(results: Results, ours: str, task: str, rivals: Sequence[str]) -> list
 def close_then_behind(results: Results, ours: str, task: str, rival: str) -> list[Check]:
     """A rival is comparable at 50, 65 and 80 % of the budget, ends behind us and scatters more."""
     budget = results.budget("main", task)
-    own, theirs = (curves(results, "main", task, label) for label in (ours, rival))
-    n = min(own.shape[1], theirs.shape[1])
-    if n == 0:
-        whats = (f"{rival} comparable in the middle", f"{ours} ahead at the end", f"{ours} scatters less")
-        return [check(what, "not run (n = 0)", False, 0) for what in whats]
+    a, b = _common(results, task, ours, rival)
+    n = len(a)
+    start = Spread.of(after_design(results, "main", task, ours).reindex(a.index)).median
     middle, seen = True, []
     for share in (0.5, 0.65, 0.8):
-        a, b = at(own, share * budget), at(theirs, share * budget)
-        middle &= _near(Spread.of(a).median, Spread.of(b).median, CLOSE)
-        seen.append(f"at {share * budget:.0f}: {ours} {spread(a)}, {rival} {spread(b)}")
-    a, b = results.values("main", task, ours), results.values("main", task, rival)
+        count = _mark(budget, share)
+        own, theirs = (_at(results, "main", task, label, count).reindex(a.index) for label in (ours, rival))
+        medians = Spread.of(own).median, Spread.of(theirs).median
+        middle &= abs(medians[0] - medians[1]) <= CLOSE * (start - medians[0]) < math.inf
+        seen.append(f"at {count}: {ours} {spread(own)}, {rival} {spread(theirs)}")
     low, high = Spread.of(a), Spread.of(b)
     wide = [s.high - s.low for s in (low, high)]
     end = f"at the end: {ours} {spread(a)}, {rival} {spread(b)}"
@@ -144,22 +188,34 @@ def close_then_behind(results: Results, ours: str, task: str, rival: str) -> lis
         check(f"{ours} ahead at the end", end, low.median < high.median, n),
         check(
             f"{ours} scatters less",
-            f"interquartile range {number(wide[0])} against {number(wide[1])}",
+            f"interquartile range {number(wide[0])} against {number(wide[1])} (n = {n})",
             wide[0] < wide[1],
             n,
         ),
     ]
 
 
+def fastest_start(results: Results, ours: str, task: str, rivals: Sequence[str]) -> list[Check]:
+    """We are ahead of rivals after a quarter of the budget."""
+    count, checks = _mark(results.budget("main", task), 0.25), []
+    for rival in rivals:
+        both = _common(results, task, ours, rival)[0].index
+        own, theirs = (_at(results, "main", task, label, count).reindex(both) for label in (ours, rival))
+        holds = Spread.of(own).median < Spread.of(theirs).median
+        what = f"{ours} ahead of {rival} after {_after(0.25, count, 'evaluations')}"
+        checks.append(check(what, f"{ours} {spread(own)}; {rival} {spread(theirs)}", holds, len(both)))
+    return checks
+
+
 def best_variant(results: Results, spec: str, task: str, label: str, share: float) -> Check:
     """A variant has the lowest median of its spec after a share of the budget."""
-    budget = results.budget(spec, task)
-    values = {other: _at(results, spec, task, other, share * budget) for other in results.labels(spec, task)}
+    count = _mark(results.budget(spec, task), share)
+    values = {other: _at(results, spec, task, other, count) for other in results.labels(spec, task)}
     medians = {other: Spread.of(v).median for other, v in values.items()}
     own = medians.pop(label, math.nan)
     n = min((len(v) for v in values.values()), default=0)
     seen = "; ".join(f"{other} {spread(v)}" for other, v in values.items())
-    what = f"{label} lowest on {task} after {_after(share, share * budget, 'evaluations')}"
+    what = f"{label} lowest on {task} after {_after(share, count, 'evaluations')}"
     return check(what, seen, all(own < median for median in medians.values()), n)
 
 
@@ -176,12 +232,14 @@ def better_per_iteration(results: Results, task: str, label: str, reference: str
 
 def equals_baseline(results: Results, task: str, label: str) -> Check:
     """An ablated variant's median final value is not above that of the strongest baseline."""
-    own = results.values("components", task, label)
     rival = strongest(results, task, PAPER) or PAPER[0]
-    theirs = results.values("main", task, rival)
+    own, theirs = results.values("components", task, label), results.values("main", task, rival)
+    both = own.index.intersection(theirs.index)
+    own, theirs = own[both], theirs[both]
     seen = f"{label} {spread(own)}; strongest baseline {rival} {spread(theirs)}"
     holds = _not_above(Spread.of(own).median, Spread.of(theirs).median)
-    return check(f"{label} on {task}", seen, holds, min(len(own), len(theirs)))
+    run = [len(results.values("main", task, baseline)) for baseline in PAPER]  # one not run may be stronger
+    return check(f"{label} on {task}", seen, holds, min(len(both), *run))
 
 
 def stays_at_start(results: Results, task: str, label: str, reference: str) -> Check:
@@ -199,13 +257,14 @@ def stays_at_start(results: Results, task: str, label: str, reference: str) -> C
 
 def slowest(results: Results, task: str, label: str, labels: Sequence[str]) -> list[Check]:
     """A constant is the highest of the constants at half of the budget and at its end."""
-    checks, budget = [], results.budget("penalty", task)
+    checks = []
     for share in (0.5, 1.0):
-        values = {other: _at(results, "penalty", task, other, share * budget) for other in labels}
+        count = _mark(results.budget("penalty", task), share)
+        values = {other: _at(results, "penalty", task, other, count) for other in labels}
         medians = {other: Spread.of(v).median for other, v in values.items()}
         worst = all(medians[label] > medians[other] for other in labels if other != label)
         seen = "; ".join(f"{other} {spread(v)}" for other, v in values.items())
-        what = f"{label} highest on {task} after {share * budget:.0f} evaluations"
+        what = f"{label} highest on {task} after {_after(share, count, 'evaluations')}"
         checks.append(check(what, seen, worst, min(map(len, values.values()))))
     return checks
 
@@ -221,6 +280,19 @@ def never_worse(results: Results, task: str, label: str, labels: Sequence[str]) 
     )
 
 
+def _common(results: Results, task: str, ours: str, rival: str) -> tuple[pd.Series, pd.Series]:
+    """Return both final values on the seeds both have run."""
+    own, theirs = results.values("main", task, ours), results.values("main", task, rival)
+    both = own.index.intersection(theirs.index)
+    return own[both], theirs[both]
+
+
+def _mark(budget: int, share: float) -> int:
+    """Return the last checkpoint of a curve within a share of the budget."""
+    marks = checkpoints(budget)
+    return int(marks[marks <= share * budget].max(initial=0))
+
+
 def _at(
     results: Results, spec: str, task: str, label: str, x: float, along: str = "evaluations"
 ) -> pd.Series:
@@ -228,20 +300,10 @@ def _at(
     return at(wide, x) if len(wide) else pd.Series(dtype=np.float64)
 
 
-def _after(share: float, count: float, unit: str) -> str:
+def _after(share: float, count: int, unit: str) -> str:
     """Return a count, or which share of the yet unknown it will be."""
-    return f"{count:.0f} {unit}" if count else f"{percent(share)} of the {unit}"
-
-
-def _difference(first: pd.Series, second: pd.Series) -> pd.Series:
-    """Return first - second, 0 where both are infinite."""
-    same = first == second
-    return first.where(~same, 0.0) - second.where(~same, 0.0)
+    return f"{count} {unit}" if count else f"{percent(share)} of the {unit}"
 
 
 def _not_above(value: float, bound: float) -> bool:
-    return value <= bound or _near(bound, value, TIE)
-
-
-def _near(reference: float, value: float, tolerance: float) -> bool:
-    return bool(np.isfinite(value)) and abs(value - reference) <= tolerance * abs(reference)
+    return value <= bound or value - bound <= TIE * abs(bound)

@@ -34,7 +34,7 @@ class Check:
 
 def check(what: str, seen: str, holds: bool, n: int) -> Check:
     """Return a check that is decided if there are runs enough."""
-    return Check(what, seen, holds if n >= LEAST else None, n)
+    return Check(what, seen, bool(holds) if n >= LEAST else None, n)
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def mechanism(results: Results) -> Figure:
     figure, panels = new_figure(2, width=5.4)
     lines = series_of(results, "main", TASK, SHOWN)
     missing = missing_text(results, "main", TASK, SHOWN)
-    draw_panel(panels[0], TASK, lines, reference=results.references.get(TASK), missing=missing)
+    draw_panel(panels[0], TASK, lines, reference=results.reference(TASK), missing=missing)
     stats = restarts(results)
     if stats.first.n and len(lines):
         _mark_restarts(panels[0], stats)
@@ -76,9 +76,9 @@ def _mark_restarts(axes: Axes, stats: Restarts) -> None:
     for spread, name in ((stats.first, "1st"), (stats.second, "2nd")):
         if math.isfinite(spread.median):
             axes.axvline(spread.median, color=look(METHOD).colour, lw=0.8, ls=":")
-            axes.annotate(f"{name} restart\n(median)", (spread.median, 0.99), xytext=(3, 0),
+            axes.annotate(f"{name} restart\n(median)", (spread.median, 0.12), xytext=(3, 0),
                           xycoords=("data", "axes fraction"), textcoords="offset points",
-                          va="top", fontsize=SIZE - 1, color=INK)  # fmt: skip
+                          va="bottom", fontsize=SIZE - 1, color=INK)  # fmt: skip
 
 
 def _draw_lengths(axes: Axes, results: Results) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,12 +47,14 @@ def series_of(
     *,
     column: str = "best",
     along: str = "evaluations",
+    seeds: Collection[int] | None = None,
 ) -> list[Series]:
-    """Return the series of the labels that have runs."""
+    """Return the series of the labels that have runs, of some seeds or of all."""
     found = []
     for label in labels:
         wide = curves(results, spec, task, label, column, along)
-        if len(wide):
+        wide = wide if seeds is None else wide[[seed for seed in wide if seed in seeds]]
+        if wide.size:
             found.append(Series(label, band(wide), wide.shape[1]))
     return found
 
@@ -89,15 +91,16 @@ def draw_panel(
     y_label: str | None = None,
     reference: float | None = None,
     y_range: tuple[float, float] | None = None,
+    log: bool | None = None,
     missing: str = "",
 ) -> None:
     """Draw the lines of one task.
 
     A band whose upper quartile is infinite reaches to the top. A line begins where its median becomes
     finite; one that never does is named at the top. ``reference`` is the best known value; ``y_range``
-    replaces the usual `limits`.
+    replaces the usual `limits`, ``log`` what the task usually has.
     """
-    shape = view(task)
+    shape = view(task) if log is None else replace(view(task), log=log)
     dress(axes, shape.title if title is None else title, x_label)
     axes.locator_params(axis="x", integer=True)
     axes.set_ylabel(f"best feasible {shape.value}" if y_label is None else y_label, fontsize=SIZE)
@@ -127,9 +130,9 @@ def _draw_line(axes: Axes, line: Series, top: float) -> None:
     style, x = look(line.label), line.band.index.to_numpy(dtype=np.float64)
     low, median, high = (line.band[name].to_numpy(dtype=np.float64) for name in ("low", "median", "high"))
     if line.n > 1:
-        there = np.isfinite(low)
+        there, alpha = np.isfinite(low), 0.15 if style.dash == "-" else 0.08
         axes.fill_between(x[there], low[there], np.minimum(high[there], 2.0 * abs(top) + top), step="post",
-                          color=style.colour, alpha=0.15, lw=0, zorder=2)  # fmt: skip
+                          color=style.colour, alpha=alpha, lw=0, zorder=2)  # fmt: skip
     axes.step(x, np.where(np.isfinite(median), median, np.nan), where="post", color=style.colour,
               ls=style.dash, lw=style.width, zorder=4 if style.width > 2 else 3)  # fmt: skip
 

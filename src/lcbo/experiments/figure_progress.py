@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from lcbo.experiments.metrics import band, curves, pooled, strongest
 from lcbo.experiments.results import Results
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 SYNTHETIC = ("synthetic-25", "synthetic-50", "synthetic-100")
@@ -29,8 +30,17 @@ ABLATION = ("truss-case1", "synthetic-50")
 
 
 def synthetic(results: Results) -> Figure:
-    """Progress on the synthetic tasks of 25, 50 and 100 dimensions."""
-    return _tasks(results, "main", SYNTHETIC, columns=3)
+    """Progress on the synthetic tasks: values on common functions (above), regret on all (below)."""
+    figure, panels = new_figure(len(SYNTHETIC), rows=2)
+    for column, task in enumerate(SYNTHETIC):
+        labels = results.labels("main", task)
+        _draw_task(panels[column], results, "main", task)
+        lines = series_of(results, "main", task, labels, column="regret")
+        title = f"{view(task).title}: regret"
+        draw_panel(
+            panels[3 + column], task, lines, title=title, y_label="regret of the best feasible f", log=True
+        )
+    return figure
 
 
 def real(results: Results) -> Figure:
@@ -54,9 +64,11 @@ def batch(results: Results) -> Figure:
     for column, task in enumerate(SYNTHETIC):
         labels = results.labels("batch", task)
         missing = missing_text(results, "batch", task, labels)
-        lines = series_of(results, "batch", task, labels)
-        draw_panel(panels[column], task, lines, reference=_reference(results, task, lines), missing=missing)
-        steps = series_of(results, "batch", task, labels, along="iteration")
+        seeds = _comparable(results, task, [("batch", label) for label in labels])
+        lines = series_of(results, "batch", task, labels, seeds=seeds)
+        known = _reference(results, task, lines, seeds)
+        draw_panel(panels[column], task, lines, reference=known, missing=missing)
+        steps = series_of(results, "batch", task, labels, along="iteration", seeds=seeds)
         if steps:
             last = min(int(line.band.index[-1]) for line in steps)
             steps = [replace(line, band=line.band.loc[:last]) for line in steps]
@@ -107,23 +119,37 @@ def _tasks(
 ) -> Figure:
     figure, panels = new_figure(columns, rows=-(-len(tasks) // columns))
     for axes, task in zip(panels, tasks, strict=True):
-        labels = results.labels(spec, task)
-        lines = series_of(results, spec, task, labels)
-        missing = missing_text(results, spec, task, labels)
-        if baseline:
-            best = strongest(results, task, PAPER)
-            if best is None:
-                missing = "; ".join(filter(None, [missing, "no baseline to compare with yet"]))
-            else:
-                rival = series_of(results, "main", task, [best])
-                lines += [replace(line, name=f"strongest: {shown(best)}") for line in rival]
-        draw_panel(axes, task, lines, reference=_reference(results, task, lines), missing=missing)
+        _draw_task(axes, results, spec, task, baseline=baseline)
     return figure
 
 
-def _reference(results: Results, task: str, lines: Sequence[Series]) -> float | None:
+def _draw_task(axes: Axes, results: Results, spec: str, task: str, *, baseline: bool = False) -> None:
+    labels, best = results.labels(spec, task), strongest(results, task, PAPER) if baseline else None
+    missing = missing_text(results, spec, task, labels)
+    rivals = [("main", best)] if best is not None else []
+    seeds = _comparable(results, task, [*((spec, label) for label in labels), *rivals])
+    lines = series_of(results, spec, task, labels, seeds=seeds)
+    for source, rival in rivals:
+        name = f"strongest: {shown(rival)}"
+        lines += [replace(line, name=name) for line in series_of(results, source, task, [rival], seeds=seeds)]
+    if baseline and best is None:
+        missing = "; ".join(filter(None, [missing, "no baseline to compare with yet"]))
+    draw_panel(axes, task, lines, reference=_reference(results, task, lines, seeds), missing=missing)
+
+
+def _comparable(results: Results, task: str, sources: Sequence[tuple[str, str]]) -> set[int] | None:
+    """Return the seeds all of a panel's lines have, ``None`` (any) where every seed is the same function."""
+    if task not in results.varied:
+        return None
+    run = [seeds for spec, label in sources if (seeds := results.seeds(spec, task, label))]
+    return set.intersection(*run) if run else set()
+
+
+def _reference(
+    results: Results, task: str, lines: Sequence[Series], seeds: Collection[int] | None = None
+) -> float | None:
     """Return the best known value, where a line comes near enough for it to be of use in the panel."""
-    known = results.references.get(task)
+    known = results.reference(task, seeds)
     if known is None or not lines:
         return None
     seen = np.concatenate([line.band["median"].to_numpy(dtype=np.float64) for line in lines])

@@ -114,20 +114,21 @@ def late_gain(results: Results, spec: str, task: str, label: str) -> pd.Series:
 
         (best at half - best at end) / (first known best - best at end)
 
-    The first known best is that after the initial design, or that of the first feasible checkpoint where the
-    design had none. A run that found its first feasible point in the second half has share 1, one without
-    any feasible point or without any descent share 0.
+    The first known best is that of the last checkpoint within the initial design, or of the first feasible
+    one where the design had none. NaN for a run that never gets below it: there is no descent to share.
     """
     wide = curves(results, spec, task, label)
     design = after_design(results, spec, task, label)
     shares = {}
     for seed in wide.columns:
         finite = wide[seed][np.isfinite(wide[seed])]
+        if not len(finite):
+            shares[seed] = math.nan
+            continue
         half = float(at(wide, 0.5 * results.budget(spec, task))[seed])
-        start = min(float(design.get(seed, math.inf)), float(finite.iloc[0])) if len(finite) else math.inf
-        whole = start - float(finite.iloc[-1]) if len(finite) else 0.0
+        whole = min(float(design.get(seed, math.inf)), float(finite.iloc[0])) - float(finite.iloc[-1])
         late = whole if math.isinf(half) else half - float(finite.iloc[-1])
-        shares[seed] = late / whole if whole > 0.0 else 0.0
+        shares[seed] = late / whole if whole > 0.0 else math.nan
     return pd.Series(shares, dtype=np.float64)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from lcbo.experiments.appearance import view
 from lcbo.experiments.claims import Check, Judged, judge_all
 from lcbo.experiments.explanations import explanation
-from lcbo.experiments.metrics import paired, ranks
+from lcbo.experiments.metrics import Spread, paired, ranks
 from lcbo.experiments.page_text import (
     INTRODUCTION,
     MECHANISM_2D,
@@ -92,6 +92,9 @@ def _runs(results: Results) -> str:
     versions = [", ".join(f"{name} {v[name]}" for name in v) for v in results.runs["versions"]]
     for kind, texts in (("machine", list(results.runs["machine"])), ("versions", versions)):
         lines += [f"- {kind}: {text} ({texts.count(text)} runs)" for text in sorted(set(texts))]
+    for commit, part in results.runs.groupby("commit", dropna=False):
+        methods = ", ".join(dict.fromkeys(part["method"]))
+        lines.append(f"- commit {commit}: {methods} ({len(part)} runs)")
     return "\n".join([*lines, f"{WRITTEN}{date.today().isoformat()}", ""])
 
 
@@ -110,7 +113,7 @@ def _claim(results: Results, judged: Judged) -> str:
     lines = [f"### {_heading(judged)}\n", f"- The paper: {claim.says}", f"- Rule: {claim.rule}"]
     if default:
         lines.append(f"- With `lcbo` in place of `lcbo-paper`: {default}.")
-    why = explanation(results, claim.key, judged.verdict)
+    why = explanation(results, claim.key, judged.checks)
     if why:
         lines.append(f"- Our explanation: {why}")
     lines += ["", "| check | what we saw | n | holds |", "|---|---|---|---|"]
@@ -143,8 +146,9 @@ def _numbers(results: Results, task: str) -> str:
     """Return the final numbers of every method on one task of the main experiment."""
     lines = [
         f"### {view(task).title}\n",
-        "| method | final value | regret | evaluations to first feasible | rank | against lcbo-paper |",
-        "|---|---|---|---|---|---|",
+        "| method | final value | regret | evaluations to first feasible | rank | against lcbo-paper "
+        "| recommended value | its violation |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     labels = results.labels("main", task)
     rank = ranks(results.wide("main", task), labels).rank
@@ -159,5 +163,26 @@ def _numbers(results: Results, task: str) -> str:
             number(rank.get(label, math.nan)),
             against(pair) if pair.n and label != "lcbo-paper" else "-",
         ]
+        advised = results.recommended("main", task, label)
+        feasible = f"{int((advised['violation'] <= 0.0).sum())} of {len(advised)} feasible"
+        words += [spread(advised["value"]), f"{spread(advised['violation'])}, {feasible}"]
         lines.append(f"| {' | '.join(words)} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", _yardsticks(results, task)]) + "\n"
+
+
+def _yardsticks(results: Results, task: str) -> str:
+    """Return which methods beat ``lcbo-paper`` and which do not beat a Sobol search, on common seeds."""
+    finals = results.wide("main", task)
+
+    def below(label: str, other: str) -> bool:
+        both = finals[[label, other]].dropna()
+        return Spread.of(both[label]).median < Spread.of(both[other]).median
+
+    words, there = [], [str(label) for label in finals]
+    if "lcbo-paper" in finals:
+        ahead = [label for label in there if below(label, "lcbo-paper")]
+        words.append(f"Lower median than `lcbo-paper` on common seeds: {', '.join(ahead) or 'none'}.")
+    if "sobol" in finals:
+        behind = [label for label in there if label != "sobol" and not below(label, "sobol")]
+        words.append(f"Not below a Sobol search: {', '.join(behind) or 'none'}.")
+    return " ".join(words)

@@ -22,7 +22,13 @@ class Section:
 _PROGRESS = "Best feasible value over evaluations: median (line) and quartiles (band) of n runs."
 
 SECTIONS: Sequence[Section] = (
-    Section("Synthetic tasks", "synthetic", _PROGRESS, ("synthetic-best", "synthetic-growth")),
+    Section(
+        "Synthetic tasks",
+        "synthetic",
+        "Above: best feasible value over evaluations, median (line) and quartiles (band) over the functions "
+        "(seeds) all methods have run. Below: regret over all runs of each method.",
+        ("synthetic-best", "synthetic-growth", "synthetic-early"),
+    ),
     Section(
         "Truss, beam and HalfCheetah",
         "real",
@@ -91,12 +97,16 @@ SCORING = f"""## How it is scored
 - The value of a run is the noise-free objective of its best truly feasible evaluation so far, infinite
   before the first (written "none"). Medians and quartiles are over seeds; infinity counts in both.
 - All methods share the initial design of d points, the noise of evaluation i and the scoring, seed by seed.
-  Noise has sd 0.1 (10 lb on the weight, 10 in³ on the volume). On the synthetic tasks every seed is another
-  function.
+  On the synthetic tasks every seed is another function: compare values there over the same seeds only.
+- Curves are kept at 100 evenly spaced counts. A value "after" a count is that of the last one kept; over
+  iterations, values in between are interpolated.
 - `lcbo-paper` is Algorithm 1 with the settings of Table 1 and stands for the paper's LCBO. `lcbo` is our
   default without any options. On the synthetic tasks the methods of the paper are given the true
   hyperparameters, `lcbo` and the model-free peers are not.
-- The paper does not say which truss load it used (its text: case 1; its authors' code: node 1): both are run.
+- Readings of what the paper leaves open: which truss load it used (its text: case 1; its authors' code:
+  node 1), so both are run; noise of 0.1 is on the weight in 100 lb, the volume in 100 in³ and the normalised
+  constraints; the synthetic functions have the lengthscales of GIBO, from which the paper took its task
+  (`gp_sample(scale="gibo")`; its authors' code has about twice as long ones).
 - A check is decided with at least {LEAST} runs behind every number. A claim is **agree** if all its decided
   checks hold, **not** if none does, **partly** otherwise.
 - p is Wilcoxon's signed-rank test over common seeds, two-sided, exact, not corrected for the number of tests.
@@ -105,5 +115,7 @@ SCORING = f"""## How it is scored
 """
 
 NUMBERS = """Regret is to the best known value of the task and seed. Ranks compare every pair of methods on
-their common seeds. The last column compares final values with those of `lcbo-paper`.
+their common seeds, and so does the comparison of final values with those of `lcbo-paper`. The last two
+columns are about the point recommended at the end: its value and its largest violation, and how many of
+these points are feasible.
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -35,8 +35,9 @@ RUN = [
     "seconds",
     "machine",
     "versions",
+    "commit",
 ]
-CURVE = [*KEYS, "evaluations", "iteration", "best", "recommended", "recommended_violation"]
+CURVE = [*KEYS, "evaluations", "iteration", "best", "regret", "recommended", "recommended_violation"]
 EVENT = [*KEYS, "kind", "length", "iteration", "evaluations"]
 CELL = ["spec", "task", "label", "wanted", "done"]
 
@@ -51,14 +52,16 @@ class Results:
         curves: one row per run and checkpoint (`CURVE`).
         events: one row per event of a method's trust region (`EVENT`).
         cells: by spec, task and label, runs wanted and done (`CELL`).
-        references: by task, the median over the seeds run of the best known value, where one is known.
+        references: by task and seed, the best known value, where one is known.
+        varied: tasks on which every seed is another function: runs of different seeds do not compare.
     """
 
     runs: pd.DataFrame
     curves: pd.DataFrame
     events: pd.DataFrame
     cells: pd.DataFrame
-    references: dict[str, float]
+    references: dict[str, dict[int, float]]
+    varied: frozenset[str]
 
     def wide(self, spec: str, task: str, column: str = "final") -> pd.DataFrame:
         """Return one column of `runs` as seeds x labels; NaN where a run is missing."""
@@ -73,6 +76,20 @@ class Results:
     def curve(self, spec: str, task: str, label: str) -> pd.DataFrame:
         """Return the rows of `curves` of one label on one task; empty where nothing was run."""
         return self._curves.get((spec, task, label), self.curves.iloc[:0])
+
+    def seeds(self, spec: str, task: str, label: str) -> set[int]:
+        """Return the seeds that were run."""
+        return set(self.values(spec, task, label).index)
+
+    def reference(self, task: str, seeds: Collection[int] | None = None) -> float | None:
+        """Return the median over seeds (all) of the best known value, ``None`` where none is known."""
+        known = [v for seed, v in self.references.get(task, {}).items() if seeds is None or seed in seeds]
+        return float(np.median(known)) if known else None
+
+    def recommended(self, spec: str, task: str, label: str) -> pd.DataFrame:
+        """Return ``value`` and ``violation`` of the points recommended at the end, by seed."""
+        last = self.curve(spec, task, label).groupby("seed")[["recommended", "recommended_violation"]].last()
+        return last.rename(columns={"recommended": "value", "recommended_violation": "violation"})
 
     def labels(self, spec: str, task: str) -> list[str]:
         """Return the labels a spec wants on a task, in the spec's order."""
@@ -105,34 +122,35 @@ def read_results(places: Sequence[Places]) -> Results:
     """
     runs, curves, events, cells = [], list[pd.DataFrame](), list[pd.DataFrame](), dict[Any, list[int]]()
     best_known: dict[str, dict[int, float]] = {}
+    varied = set()
     for place in places:
         spec = place.read()
         for cell in spec.cells():
             counts = cells.setdefault((spec.name, cell.task.name, cell.entry.label), [0, 0])
             counts[0] += 1
+            if cell.task.function_seed:
+                varied.add(cell.task.name)
             path = place.result(cell)
             if not path.exists():
                 continue
             counts[1] += 1
             kept = _read(path, cell)
             known = reference(cell.task.problem, tuple(cell.task.variant.items()), _function_seed(cell))
-            best_known.setdefault(cell.task.name, {})[cell.seed] = known
+            if not math.isnan(known):
+                best_known.setdefault(cell.task.name, {})[cell.seed] = known
             keys: dict[str, Any] = dict(
                 zip(KEYS, (spec.name, cell.task.name, cell.entry.label, cell.seed), strict=True)
             )
             runs.append({**keys, **_facts(kept, known)})
-            curves.append(_curve(kept).assign(**keys))
+            curves.append(_curve(kept, known).assign(**keys))
             events.append(pd.DataFrame(kept["events"]).assign(**keys))
     return Results(
         pd.DataFrame(runs, columns=RUN) if runs else _empty(RUN),
         _joined(curves, CURVE),
         _joined(events, EVENT),
         pd.DataFrame([(*key, *counts) for key, counts in cells.items()], columns=CELL),
-        {
-            task: float(np.median(list(by_seed.values())))
-            for task, by_seed in best_known.items()
-            if not any(map(math.isnan, by_seed.values()))
-        },
+        best_known,
+        frozenset(varied),
     )
 
 
@@ -187,16 +205,19 @@ def _function_seed(cell: Cell) -> int | None:
 
 def _facts(kept: dict[str, Any], known: float) -> dict[str, Any]:
     final, first = _number(kept["final"], math.inf), _number(kept["first_feasible"], math.inf)
-    same = {name: kept[name] for name in ("method", "budget", "iterations", "seconds", "machine", "versions")}
+    names = ("method", "budget", "iterations", "seconds", "machine", "versions", "commit")
+    same = {name: kept[name] for name in names}
     return {**same, "final": final, "regret": final - known, "first_feasible": first}
 
 
-def _curve(kept: dict[str, Any]) -> pd.DataFrame:
+def _curve(kept: dict[str, Any], known: float) -> pd.DataFrame:
+    best = _numbers(kept["best"], math.inf)
     return pd.DataFrame(
         {
             "evaluations": kept["evaluations"],
             "iteration": kept["iteration"],
-            "best": _numbers(kept["best"], math.inf),
+            "best": best,
+            "regret": best - known,
             "recommended": _numbers(kept["recommended"], math.nan),
             "recommended_violation": _numbers(kept["recommended_violation"], math.nan),
         }
@@ -218,5 +239,5 @@ def _joined(parts: Sequence[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
 
 def _empty(columns: list[str]) -> pd.DataFrame:
     """Return a table without rows whose columns have the types they have with rows."""
-    text = {"spec", "task", "label", "method", "kind", "machine", "versions"}
+    text = {"spec", "task", "label", "method", "kind", "machine", "versions", "commit"}
     return pd.DataFrame({name: pd.Series(dtype=object if name in text else np.float64) for name in columns})

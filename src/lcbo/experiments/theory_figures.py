@@ -148,13 +148,13 @@ def _dressed(axes: Axes, title: str, x_label: str) -> None:
 
 
 def _guide(axes: Axes, span: tuple[float, float], top: float, exponent: float, name: str) -> None:
-    """A straight line of a given slope, named at its right end."""
+    """A straight line of a given slope, named at its upper end."""
     x: Array = np.array(span)
     anchor = x[0] if exponent < 0 else x[-1]
     axes.plot(x, top * (x / anchor) ** exponent, color=INK, lw=1.0, ls=(0, (1, 2)))
-    middle = float(np.sqrt(x[0] * x[1]))
-    height = top * (middle / anchor) ** exponent
-    axes.annotate(name, (middle, height), xytext=(4, 4), textcoords="offset points", fontsize=SIZE, color=INK)
+    side = 1 if exponent < 0 else -1
+    axes.annotate(name, (anchor, top), xytext=(7 * side, 0), textcoords="offset points", va="center",
+                  ha="left" if side > 0 else "right", fontsize=SIZE, color=INK)  # fmt: skip
 
 
 def _legend(axes: Axes, runs: Sequence[Mapping[str, Any]]) -> None:

@@ -34,6 +34,13 @@ def against(pair: Paired) -> str:
     return f"lower on {pair.better} of {pair.n} seeds{p}"
 
 
+def shares(values: pd.Series) -> str:
+    """Return median, quartiles and n of shares as percentages."""
+    s = Spread.of(values)
+    quartiles = f" [{percent(s.low)}, {percent(s.high)}]" if s.n > 1 else ""
+    return f"{percent(s.median)}{quartiles} (n = {s.n})"
+
+
 def percent(share: float) -> str:
     """Return a share as a whole percentage."""
     return "-" if math.isnan(share) else f"{100.0 * share:.0f} %"
