@@ -26,15 +26,27 @@ class Reason:
     fails: Sequence[str] = ()
 
 
-_DECISIONS = (
-    "SCBO decides once per batch of d/2 points: {scbo-steps}. In the same budget `lcbo-paper` makes more "
-    "steps, and hardly fewer of them in more dimensions: {paper-steps}."
+_GLOBAL = (
+    "All methods of the paper get the true hyperparameters here, and with these a global search is not lost "
+    "in 100 dimensions. CEI and EPBO decide after every evaluation, `lcbo-paper` only after several "
+    "({paper-steps}), SCBO once per batch of d/2 ({scbo-steps}). We climb the logarithm of CEI, whose "
+    "gradient does not vanish far from good points; the paper does not say what it climbed."
 )
-_SEEDS = "Three seeds, which are three functions, do not order `lcbo-paper` and SCBO at d = 25."
+_GROWTH = (
+    "The strongest baseline is a global search with the true hyperparameters, ahead of `lcbo-paper` or level "
+    "with it. A lead that widens with d is that over SCBO and HDsafeBO, which decide once per batch of d/2 "
+    "points ({scbo-steps})."
+)
 _TRUSS = (
     "On the truss `lcbo-paper` mostly walks outside: the minimiser of its penalised objective breaks the "
     "displacement limit, by {case1-violation} with case 1 and {node1-violation} at node 1 (point recommended "
     "at the end), so feasible points come from exploration and noise."
+)
+_CHEETAH = (
+    "On HalfCheetah Table 1 has one exploration point per step. Each of {cheetah-steps} steps then rests on "
+    "a gradient in 102 dimensions that two new evaluations hardly correct, and each has the full length, so "
+    "the walk loses again what it had: what it recommends at the end is slower than its best feasible policy "
+    "by {cheetah-lost} m/s."
 )
 _LUCKY = (
     "SCBO stands still because of the noise: its centre is the best point *observed* feasible, which with "
@@ -56,12 +68,22 @@ _STEPS = (
 
 EXPLANATIONS: Mapping[str, Sequence[Reason]] = {
     "synthetic-best": [
-        Reason(_DECISIONS),
-        Reason(f"{_DECISIONS} {_SEEDS}", ["lcbo-paper best on synthetic-25"]),
+        Reason(_GLOBAL, [f"lcbo-paper best on synthetic-{d}" for d in (25, 50, 100)]),
+        Reason(_GLOBAL, [f"lcbo-paper best on synthetic-{d}" for d in (25, 50)]),
     ],
-    "synthetic-growth": [Reason(_DECISIONS)],
-    "synthetic-early": [Reason(_DECISIONS)],
-    "real-best": [Reason(_TRUSS, ["lcbo-paper best on truss-node1"])],
+    "synthetic-growth": [Reason(_GROWTH), Reason(_GROWTH, ["the lead of lcbo-paper grows with d"])],
+    "synthetic-early": [
+        Reason(
+            _GLOBAL,
+            [
+                f"lcbo-paper on synthetic-{d} after 495 evaluations below every baseline's end"
+                for d in (25, 50, 100)
+            ],
+        )
+    ],
+    "real-best": [
+        Reason(f"{_TRUSS} {_CHEETAH}", ["lcbo-paper best on truss-node1", "lcbo-paper best on halfcheetah"])
+    ],
     "scbo-truss": [
         Reason(
             _LUCKY,
@@ -97,6 +119,7 @@ EXPLANATIONS: Mapping[str, Sequence[Reason]] = {
             ["cei descends on beam, then stagnates", "hdsafebo descends on beam, then stagnates"],
         )
     ],
+    "cheetah-close": [Reason(_CHEETAH, ["hdsafebo comparable in the middle", "lcbo-paper ahead at the end"])],
     "batch-evaluations": [Reason(_STEPS)],
     "batch-iterations": [
         Reason(
@@ -112,8 +135,13 @@ EXPLANATIONS: Mapping[str, Sequence[Reason]] = {
             "and jumps across the box: on the truss it ends near the initial design, on the synthetic task "
             "at {unnormalised}, where Sobol search has {sobol}. The paper does not say which step size it "
             "used there. The other two variants do better than the whole on the truss: under this noise the "
-            "small box and the short memory cost more than they bring.",
-            ["no-normalisation on truss-case1", "no-normalisation on synthetic-50"],
+            "small box and the short memory cost more than they bring. On the synthetic task the strongest "
+            "baseline is a global search with the true hyperparameters, level with the whole.",
+            [
+                "no-normalisation on truss-case1",
+                "no-normalisation on synthetic-50",
+                "no-local-box on synthetic-50",
+            ],
         )
     ],
     "penalty-weak": [
@@ -185,6 +213,12 @@ def _violation(spec: str, task: str, label: str) -> Callable[[Results], str]:
     return lambda results: _between(results.recommended(spec, task, label)["violation"])
 
 
+def _lost(results: Results) -> str:
+    """Return by how much the recommended policies are worse than the best feasible ones."""
+    advised = results.recommended("main", "halfcheetah", "lcbo-paper")["value"]
+    return spread(advised - results.values("main", "halfcheetah", "lcbo-paper"))
+
+
 _NUMBERS: Mapping[str, Callable[[Results], str]] = {
     "scbo-steps": _steps("scbo"),
     "paper-steps": _steps("lcbo-paper"),
@@ -197,6 +231,10 @@ _NUMBERS: Mapping[str, Callable[[Results], str]] = {
     "node1-violation": _violation("main", "truss-node1", "lcbo-paper"),
     "weak-violation": _violation("penalty", "truss-case1", "rho-1"),
     "growing-violation": _violation("penalty", "truss-case1", "growing"),
+    "cheetah-steps": lambda results: _median(
+        results.values("main", "halfcheetah", "lcbo-paper", "iterations")
+    ),
+    "cheetah-lost": _lost,
     "scatter": lambda results: _between(results.values("penalty", "truss-case1", "rho-10"), " lb"),
     "unnormalised": lambda results: _median(results.values("components", "synthetic-50", "no-normalisation")),
     "sobol": lambda results: _median(results.values("main", "synthetic-50", "sobol")),
