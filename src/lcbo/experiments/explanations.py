@@ -59,7 +59,7 @@ _SCALE = (
     "Designs that are almost singular violate a limit hundreds of times over and set the scale of the "
     "z-score. All that is near the threshold then lies within the model's noise, and two standard "
     "deviations of optimism call it feasible. With the bilog of the constraints and `beta=0.1` EPBO does "
-    "improve ([epbo](methods/epbo.md)). CEI suffers from the same scale."
+    "improve ([epbo](methods/epbo.md)). With case 1 CEI suffers from the same scale."
 )
 _STEPS = (
     "A step has a fixed length, so the number of steps counts: within 5000 evaluations at d = 25 "
