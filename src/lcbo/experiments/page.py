@@ -165,7 +165,12 @@ def _numbers(results: Results, task: str) -> str:
         ]
         advised = results.recommended("main", task, label)
         feasible = f"{int((advised['violation'] <= 0.0).sum())} of {len(advised)} feasible"
-        words += [spread(advised["value"]), f"{spread(advised['violation'])}, {feasible}"]
+        advises = advised["value"].notna().any()  # the model-free methods recommend nothing
+        words += (
+            [spread(advised["value"]), f"{spread(advised['violation'])}, {feasible}"]
+            if advises
+            else ["-"] * 2
+        )
         lines.append(f"| {' | '.join(words)} |")
     return "\n".join([*lines, "", _yardsticks(results, task)]) + "\n"
 
