@@ -38,6 +38,11 @@ def test_nothing_feasible_is_infinite_and_not_run_is_nan(results):
     assert results.values("main", "beam", "cei").empty
 
 
+def test_commit_of_code_that_is_no_checkout_is_unknown(lab):
+    lab.run("main", "beam", "lcbo", 0, [1.0], commit=None)
+    assert lab.read().runs["commit"].tolist() == ["unknown"]
+
+
 def test_cells_count_what_is_wanted_and_done(results):
     cells = {row["label"]: (row["done"], row["wanted"]) for row in results.cells.to_dict("records")}
     assert cells == {"lcbo": (2, 2), "scbo": (1, 2), "cei": (0, 3)}

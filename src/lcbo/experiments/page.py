@@ -92,7 +92,7 @@ def _runs(results: Results) -> str:
     versions = [", ".join(f"{name} {v[name]}" for name in v) for v in results.runs["versions"]]
     for kind, texts in (("machine", list(results.runs["machine"])), ("versions", versions)):
         lines += [f"- {kind}: {text} ({texts.count(text)} runs)" for text in sorted(set(texts))]
-    for commit, part in results.runs.groupby("commit", dropna=False):
+    for commit, part in results.runs.groupby("commit"):
         methods = ", ".join(dict.fromkeys(part["method"]))
         lines.append(f"- commit {commit}: {methods} ({len(part)} runs)")
     return "\n".join([*lines, f"{WRITTEN}{date.today().isoformat()}", ""])

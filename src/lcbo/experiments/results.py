@@ -205,8 +205,8 @@ def _function_seed(cell: Cell) -> int | None:
 
 def _facts(kept: dict[str, Any], known: float) -> dict[str, Any]:
     final, first = _number(kept["final"], math.inf), _number(kept["first_feasible"], math.inf)
-    names = ("method", "budget", "iterations", "seconds", "machine", "versions", "commit")
-    same = {name: kept[name] for name in names}
+    same = {name: kept[name] for name in ("method", "budget", "iterations", "seconds", "machine", "versions")}
+    same["commit"] = kept.get("commit") or "unknown"  # code that is no checkout has none
     return {**same, "final": final, "regret": final - known, "first_feasible": first}
 
 
