@@ -23,6 +23,11 @@ class Objective:
     def __post_init__(self) -> None:
         check_name("objective", self.name)
 
+    @property
+    def sign(self) -> float:
+        """-1 if the outcome is to be maximised, else 1: times it, less is better."""
+        return -1.0 if self.maximize else 1.0
+
 
 @dataclass(frozen=True)
 class Constraint:

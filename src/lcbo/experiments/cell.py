@@ -108,8 +108,8 @@ def _summary(cell: Cell, optimizer: Optimizer, evaluator: _Evaluator, kept: dict
     marks = marks[marks <= len(seen)]
     advised = [kept["recommended"].get(str(mark)) for mark in marks]
     at = _columns(truth, [evaluator.exact(np.array(x)) for x in advised if x is not None])
-    sign = -1.0 if truth.objective.maximize else 1.0
-    scored = iter(zip(sign * at[truth.objective.name], violation(truth, at), strict=True))
+    objective = truth.objective
+    scored = iter(zip(objective.sign * at[objective.name], violation(truth, at), strict=True))
     pairs = [(np.nan, np.nan) if x is None else next(scored) for x in advised]
     return {
         **description(cell),

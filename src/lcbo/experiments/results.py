@@ -163,8 +163,8 @@ def reference(problem: str, variant: tuple[tuple[str, Any], ...], seed: int | No
     if problem == "halfcheetah":
         return math.nan
     benchmark = Task("", problem, dict(variant), seed is not None).benchmark(seed or 0)
-    sign = -1.0 if benchmark.objective.maximize else 1.0
-    return math.nan if benchmark.best_known is None else sign * benchmark.best_known.value
+    known = benchmark.best_known
+    return math.nan if known is None else benchmark.objective.sign * known.value
 
 
 def write_table(results: Results, path: Path) -> None:

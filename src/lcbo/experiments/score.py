@@ -31,9 +31,9 @@ def violation(problem: Benchmark, outcomes: Mapping[str, Array]) -> Array:
 
 def true_values(problem: Benchmark, outcomes: Mapping[str, Array]) -> Array:
     """Return the noise-free objective, signed so that less is better; infinite where infeasible."""
-    sign = -1.0 if problem.objective.maximize else 1.0
+    objective = problem.objective
     value: Array = np.where(
-        violation(problem, outcomes) <= 0.0, sign * outcomes[problem.objective.name], np.inf
+        violation(problem, outcomes) <= 0.0, objective.sign * outcomes[objective.name], np.inf
     )
     return value
 

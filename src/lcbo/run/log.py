@@ -133,7 +133,7 @@ class Log:
         rows = self.rows.copy()
         feasible = np.array([self._usable(o) and problem.feasible(o.outcomes) for o in seen], dtype=bool)
         running = np.minimum.accumulate(np.where(feasible, rows[:, 0], np.inf))
-        sign = -1.0 if problem.objective.maximize else 1.0
+        sign = problem.objective.sign
         rows[:, 0] *= sign
         return History(
             variables=problem.variables,

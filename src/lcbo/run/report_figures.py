@@ -151,10 +151,9 @@ def sensitivity(problem: Problem, belief: Belief, order: Sequence[int]) -> list[
     rows = [0, *dict.fromkeys(problem.outcomes.index(name) for name in tight)][:4]
     standard = np.abs(belief.gradient[rows] / belief.scale[rows, None]).max(axis=0)
     chosen = np.argsort(-standard, kind="stable")[:_BARS]
-    sign = -1.0 if problem.objective.maximize else 1.0
     pictures = []
     for row in rows:
-        factor = 0.01 * (sign if row == 0 else 1.0)
+        factor = 0.01 * (problem.objective.sign if row == 0 else 1.0)
         slope, spread = factor * belief.gradient[row, chosen], 0.01 * belief.gradient_std[row, chosen]
         pictures.append(figure(problem.outcomes[row], bars([free[i] for i in chosen], slope, spread)))
     return pictures

@@ -56,8 +56,7 @@ class Stopping:
         if self._time_limit is not None and time.monotonic() - self.start >= self._time_limit:
             return f"time limit of {self._time_limit:g} s reached"
         if self._target is not None and log.best is not None:
-            sign = -1.0 if optimizer.problem.objective.maximize else 1.0
-            if log.objective(log.best) <= sign * self._target:
+            if log.objective(log.best) <= optimizer.problem.objective.sign * self._target:
                 return f"target of {self._target:g} reached"
         if self._kkt_tol is not None and self._stationary(optimizer, self._kkt_tol):
             return f"KKT tolerance of {self._kkt_tol:g} reached"
