@@ -29,8 +29,8 @@ from quality import seeds_of
 
 import lcbo
 from lcbo.methods import registry
-from lcbo.methods.trust_region import TrustRegionMethod
-from lcbo.run.setup import build_setup
+from lcbo.methods.regions.base import TrustRegionMethod
+from lcbo.optimizer.setup import build_setup
 
 LIMITS = {"scbo": 360.0, "hdsafebo": 360.0, "cei": 900.0, "epbo": 900.0}
 PAPER = ((350, 338, 383), (747, 657, 756))  # appendix "Comparative Analysis of Mechanisms": median, quartiles

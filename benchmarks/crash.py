@@ -30,7 +30,7 @@ from typing import Any
 
 import lcbo
 from lcbo import Optimizer, Problem, StoreError
-from lcbo.run.store import read
+from lcbo.store.store import read
 
 PAPER: Mapping[str, Any] = {"explorer_options": {"starts": 2, "steps": 5}}
 METHODS: Mapping[str, Mapping[str, Any]] = {"lcbo": {}, "lcbo-paper": PAPER, "sobol": {}}

@@ -25,7 +25,7 @@ import numpy as np
 
 import lcbo
 from lcbo import Optimizer, Problem
-from lcbo.run.store import Store, read
+from lcbo.store.store import Store, read
 from lcbo.types import Candidate, Record
 
 LIMIT_MS, LIMIT_OPEN, LONG = 3.0, 2.0, 20_000

@@ -1,8 +1,8 @@
 """Whether a change of the code changes what the methods do: trajectories recorded, and compared bit for bit.
 
-Every method runs 120 evaluations on three problems, without noise and with it. Some evaluations fail, some are
-told in parts, some never get all their outcomes; half of the runs keep two candidates out at once and tell
-them in a scripted order; every run is stored, closed in the middle and continued from its file.
+Every method runs 120 evaluations on three problems, without noise and with it. Some evaluations fail, some
+are told in parts, some never get all their outcomes; half of the runs keep two candidates out at once and
+tell them in a scripted order; every run is stored, closed in the middle and continued from its file.
 
 Run: python benchmarks/trajectories.py record before.json [--methods lcbo scbo] [--jobs 2]
      python benchmarks/trajectories.py compare before.json after.json
@@ -195,7 +195,9 @@ def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
 
 def main() -> None:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     verbs = parser.add_subparsers(dest="verb", required=True)
     recording = verbs.add_parser("record")
     recording.add_argument("file", type=Path)

@@ -16,11 +16,11 @@ from typing import Any
 import lcbo
 from lcbo import cli
 from lcbo.methods import registry
-from lcbo.methods.classical_options import CmaesOptions, CobylaOptions, CobyqaOptions, SobolOptions
-from lcbo.methods.global_options import EpboOptions, GlobalOptions
-from lcbo.methods.lcbo_options import LcboOptions
-from lcbo.methods.region_options import HdsafeboOptions, ScboOptions
-from lcbo.run.log import History
+from lcbo.methods.classical.options import CmaesOptions, CobylaOptions, CobyqaOptions, SobolOptions
+from lcbo.methods.lcbo.options import LcboOptions
+from lcbo.methods.regions.options import HdsafeboOptions, ScboOptions
+from lcbo.methods.search.options import EpboOptions, GlobalOptions
+from lcbo.optimizer.log import History
 
 PAGE = Path(__file__).with_name("api.md")
 FAMILIES: list[tuple[tuple[str, ...], type]] = [

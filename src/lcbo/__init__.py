@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lcbo import problems
-    from lcbo.constraint import Constraint, Objective
     from lcbo.errors import (
         ArgumentError,
         EvaluationError,
@@ -25,13 +24,14 @@ if TYPE_CHECKING:
         TooManyFailuresError,
         WorkerError,
     )
+    from lcbo.evaluation.command.command import Command
+    from lcbo.loop.minimize import minimize
+    from lcbo.optimizer.optimizer import Optimizer
+    from lcbo.optimizer.result import Result, Snapshot
     from lcbo.problem import Problem
-    from lcbo.run.command import Command
-    from lcbo.run.loop import minimize
-    from lcbo.run.optimizer import Optimizer
-    from lcbo.run.picture import plot_convergence
-    from lcbo.run.result import Result, Snapshot
-    from lcbo.run.runs import Run, open_run
+    from lcbo.problem.constraint import Constraint, Objective
+    from lcbo.reporting.plots import plot_convergence
+    from lcbo.store.stored_run import Run, open_run
     from lcbo.types import Candidate, Observation, Record
 
 __version__ = "0.1.0"
@@ -68,19 +68,19 @@ __all__ = [
 
 _HOME = {
     "Candidate": "types",
-    "Command": "run.command",
-    "Constraint": "constraint",
-    "Objective": "constraint",
+    "Command": "evaluation.command.command",
+    "Constraint": "problem.constraint",
+    "Objective": "problem.constraint",
     "Observation": "types",
-    "Optimizer": "run.optimizer",
-    "Problem": "problem",
+    "Optimizer": "optimizer.optimizer",
+    "Problem": "problem.problem",
     "Record": "types",
-    "Result": "run.result",
-    "Run": "run.runs",
-    "Snapshot": "run.result",
-    "minimize": "run.loop",
-    "open_run": "run.runs",
-    "plot_convergence": "run.picture",
+    "Result": "optimizer.result",
+    "Run": "store.stored_run",
+    "Snapshot": "optimizer.result",
+    "minimize": "loop.minimize",
+    "open_run": "store.stored_run",
+    "plot_convergence": "reporting.plots",
 }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from lcbo.acquisition.conditions import Conditions
-from lcbo.methods.design import violations
+from lcbo.methods.base.design import violations
 from lcbo.models.data import Scaling
 from lcbo.types import Term
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import lcbo as library
-from lcbo.run.store import tells_in
+from lcbo.store.store import tells_in
 
 
 def test_run_of_a_named_problem_keeps_it_and_prints_the_answer(lcbo, folder):

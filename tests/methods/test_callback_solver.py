@@ -11,7 +11,7 @@ import pytest
 
 from lcbo.errors import LcboError
 from lcbo.methods import registry
-from lcbo.methods.callback_solver import CallbackSolver, Evaluate, Inverted, Solve, Together, Value
+from lcbo.methods.classical.callback import CallbackSolver, Evaluate, Inverted, Solve, Together, Value
 from lcbo.methods.protocol import Array, Proposal, Setup, Term
 
 UPPER = Term(1, 1.0, 0.5)

@@ -14,8 +14,8 @@ from scipy.stats import qmc
 
 import lcbo
 from lcbo.methods import registry
-from lcbo.methods.design import best_index, initial_design, term_values
-from lcbo.methods.model_free import ModelFree
+from lcbo.methods.base.design import best_index, initial_design, term_values
+from lcbo.methods.base.model_free import ModelFree
 from lcbo.methods.protocol import Array, Method, Proposal, Setup, Term
 from lcbo.models.data import Scaling
 

@@ -12,10 +12,10 @@ import lcbo
 import lcbo.testing
 from lcbo import ArgumentError, Candidate, Optimizer, Problem
 from lcbo.methods import registry
-from lcbo.methods.design import initial_design
+from lcbo.methods.base.design import initial_design
 from lcbo.steps.schedules import Power
 from lcbo.testing import Check, Subject
-from lcbo.testing.repeating import (
+from lcbo.testing.reproducibility import (
     fresh_process,
     resumed_run_goes_on_bit_for_bit,
     same_seed_in_a_fresh_process,

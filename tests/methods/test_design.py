@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lcbo.methods.design import best_index, initial_design, term_values, violations
+from lcbo.methods.base.design import best_index, initial_design, term_values, violations
 from lcbo.methods.protocol import Setup, Term
 
 SETUP = Setup(

@@ -12,11 +12,11 @@ from scipy.stats import norm
 
 from lcbo import ArgumentError
 from lcbo.acquisition.conditions import Conditions
-from lcbo.acquisition.maximise import Objective
+from lcbo.acquisition.maximize import Objective
 from lcbo.acquisition.moments import Predictor
 from lcbo.methods import registry
-from lcbo.methods.global_search import GlobalSearch
 from lcbo.methods.protocol import Belief, Proposal, Setup, Term
+from lcbo.methods.search.base import GlobalSearch
 
 DIM = 2
 UPPER = (Term(row=1, sign=1.0, threshold=0.2),)

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from lcbo import ArgumentError
-from lcbo.methods import hdsafebo, registry
-from lcbo.methods.hdsafebo import HdSafeBo
+from lcbo.methods import registry
 from lcbo.methods.protocol import Setup
+from lcbo.methods.regions import hdsafebo
+from lcbo.methods.regions.hdsafebo import HdSafeBo
 from lcbo.types import Term
 
 

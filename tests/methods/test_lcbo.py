@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from lcbo.acquisition.explore import SequentialExplorer
 from lcbo.methods import registry
-from lcbo.methods.lcbo import Lcbo
+from lcbo.methods.lcbo.method import Lcbo
 from lcbo.methods.protocol import Proposal, Setup, Term
 
 DIM = 4

@@ -12,8 +12,8 @@ import pytest
 
 from lcbo.errors import ArgumentError
 from lcbo.methods import registry
-from lcbo.methods.lcbo import Lcbo
-from lcbo.methods.lcbo_options import LcboOptions
+from lcbo.methods.lcbo.method import Lcbo
+from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.protocol import Setup
 from lcbo.steps.schedules import at
 
@@ -35,7 +35,7 @@ def test_names_are_those_of_the_design() -> None:
 def test_listing_the_methods_loads_none_of_them() -> None:
     code = "import sys, lcbo.methods.registry as r; r.names(); sys.stdout.write(' '.join(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"torch", "scipy", "botorch", "cma", "lcbo.methods.lcbo"} & set(done.stdout.split())
+    assert not {"torch", "scipy", "botorch", "cma", "lcbo.methods.lcbo.method"} & set(done.stdout.split())
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:

@@ -11,7 +11,7 @@ import torch
 from lcbo import ArgumentError
 from lcbo.methods import registry
 from lcbo.methods.protocol import Setup
-from lcbo.methods.trust_region import TrustRegionMethod
+from lcbo.methods.regions.base import TrustRegionMethod
 from lcbo.types import Term
 
 BOUND = (Term(1, 1.0, 0.0),)

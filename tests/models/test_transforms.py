@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
-from lcbo.methods.design import violations
+from lcbo.methods.base.design import violations
 from lcbo.models.transforms import bilog, copula, original
 from lcbo.types import Term
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lcbo.problems import make
-from lcbo.problems.beam50 import BEAM
+from lcbo.problems.structures.beam50 import BEAM
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "beam50.json").read_text())
 

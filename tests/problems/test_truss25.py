@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lcbo.problems import make
-from lcbo.problems.truss25 import BARS, DENSITY, LOADS, MODULUS, NODES, SUPPORTS, truss_model
+from lcbo.problems.structures.truss25 import BARS, DENSITY, LOADS, MODULUS, NODES, SUPPORTS, truss_model
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "truss25.json").read_text())
 GROUPS = np.repeat(np.arange(8), [1, 4, 4, 2, 2, 4, 4, 4])

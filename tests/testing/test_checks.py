@@ -16,8 +16,8 @@ import pytest
 
 import lcbo.testing
 from lcbo.methods import registry
-from lcbo.methods.history import FAILED
-from lcbo.methods.model_free import ModelFree
+from lcbo.methods.base.archive import FAILED
+from lcbo.methods.base.model_free import ModelFree
 from lcbo.methods.protocol import Array, MethodSpec, Proposal, Setup
 from lcbo.random import generator
 from lcbo.testing import Check
@@ -272,7 +272,7 @@ def test_every_check_catches_something() -> None:
 
 
 def test_thread_that_outlives_its_run_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lcbo.testing.repeating._PATIENCE", 0.05)
+    monkeypatch.setattr("lcbo.testing.reproducibility._PATIENCE", 0.05)
     try:
         with pytest.raises(AssertionError, match="1 threads are left"):
             CHECKS["no_global_state_is_touched"](spec(LeavesAThread))

@@ -27,12 +27,12 @@ from lcbo.cli.arguments import (
     numbers,
     pairs,
 )
-from lcbo.cli.codes import NOTHING, examples
+from lcbo.cli.exit_codes import NOTHING, examples
 from lcbo.errors import RunInUseError, StoreError
 
 if TYPE_CHECKING:
+    from lcbo.optimizer.optimizer import Optimizer
     from lcbo.problem import Problem
-    from lcbo.run.optimizer import Optimizer
     from lcbo.types import Candidate
 
 
@@ -48,7 +48,7 @@ def new(
 ) -> None:
     """Begin a run for ask and tell, where you evaluate the candidates yourself."""
     from lcbo.cli.tasks import read_task
-    from lcbo.run.optimizer import Optimizer
+    from lcbo.optimizer.optimizer import Optimizer
 
     if run.exists():
         raise StoreError(f"{run}: exists already; lcbo ask {run} goes on with it")
@@ -81,7 +81,7 @@ def ask(
 ) -> None:
     """Hand out candidates to evaluate: a table on a terminal, else one JSON object per line."""
     if pending:
-        from lcbo.run.runs import open_run
+        from lcbo.store.stored_run import open_run
 
         with open_run(run) as stored:
             problem, candidates = stored.problem, stored.pending
@@ -130,7 +130,7 @@ def tell(
     if id is not None and bool(outcomes) == (failed is not None):
         raise typer.BadParameter("expected either outcomes or --failed REASON", param_hint="NAME=NUMBER")
     told = None if failed is not None else numbers("NAME=NUMBER", outcomes)
-    from lcbo.cli.results import Told, read_results
+    from lcbo.cli.tell_rows import Told, read_results
 
     with _opened(run, wait) as optimizer:
         if source is not None:
@@ -150,7 +150,7 @@ def tell(
 
 def _opened(run: Path, wait: float) -> Optimizer:
     """Return the optimizer of a run; others that write to it are waited for."""
-    from lcbo.run.optimizer import Optimizer
+    from lcbo.optimizer.optimizer import Optimizer
 
     if not run.exists():
         raise StoreError(f"{run}: there is no such run file; lcbo new {run} problem.toml begins one")

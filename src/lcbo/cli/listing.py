@@ -10,7 +10,7 @@ from rich.text import Text
 
 import lcbo
 from lcbo.cli import screen
-from lcbo.cli.codes import examples
+from lcbo.cli.exit_codes import examples
 
 
 @examples("lcbo problems")

@@ -11,10 +11,9 @@ import typer
 from typer.core import TyperGroup
 
 import lcbo
-from lcbo.cli import asking, listing, looking, running, screen
-from lcbo.cli.codes import ERROR, EXAMPLES, INTERRUPTED
+from lcbo.cli import asking, inspecting, listing, running, screen
+from lcbo.cli.exit_codes import ERROR, EXAMPLES, INTERRUPTED
 from lcbo.errors import LcboError
-from lcbo.experiments.command import app as experiment
 
 
 class Commands(TyperGroup):
@@ -69,12 +68,12 @@ _PANELS: dict[str, list[Callable[..., None]]] = {
     "Optimize": [running.run, running.resume, running.check, running.demo],
     "By hand or with a queue": [asking.new, asking.ask, asking.tell],
     "Look at a run": [
-        looking.status,
-        looking.best,
-        looking.plot,
-        looking.report,
-        looking.export,
-        looking.unlock,
+        inspecting.status,
+        inspecting.best,
+        inspecting.plot,
+        inspecting.report,
+        inspecting.export,
+        inspecting.unlock,
     ],
     "What there is": [listing.problems, listing.methods],
 }
@@ -82,4 +81,3 @@ for _panel, _commands in _PANELS.items():
     for _command in _commands:
         _examples = "Examples:\n" + "\n".join(EXAMPLES[_command.__name__])
         app.command(rich_help_panel=_panel, epilog=_examples)(_command)
-app.add_typer(experiment, name="experiment", rich_help_panel="What there is")

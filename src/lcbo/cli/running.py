@@ -26,12 +26,12 @@ from lcbo.cli.arguments import (
     Workers,
     pairs,
 )
-from lcbo.cli.codes import ERROR, INTERRUPTED, NOT_FEASIBLE, examples
+from lcbo.cli.exit_codes import ERROR, INTERRUPTED, NOT_FEASIBLE, examples
 from lcbo.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from lcbo.optimizer.result import Result
     from lcbo.problem import Problem
-    from lcbo.run.result import Result
 
 
 @examples(
@@ -89,9 +89,9 @@ def resume(
     json: Json = False,
 ) -> None:
     """Continue a run where it stopped, with the workers and limits that were given to `lcbo run`."""
-    from lcbo.run.describe import rebuild_value
-    from lcbo.run.problem_file import rebuilt_command_problem
-    from lcbo.run.runs import open_run
+    from lcbo.evaluation.command.problem_file import rebuilt_command_problem
+    from lcbo.store.describe import rebuild_value
+    from lcbo.store.stored_run import open_run
 
     with open_run(run) as stored:
         meta, problem, at = stored.meta, stored.problem, stored.status

@@ -16,9 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from lcbo.constraint import Constraint
+    from lcbo.optimizer.result import Result
     from lcbo.problem import Problem
-    from lcbo.run.result import Result
+    from lcbo.problem.constraint import Constraint
     from lcbo.types import Array
 
 _PIPED = 200  # columns where there is no terminal to ask
@@ -175,7 +175,7 @@ def size(path: Path) -> str:
 
 def ago(then: float) -> str:
     """Return how long ago a moment was, in words."""
-    from lcbo.run.report import duration
+    from lcbo.reporting.report import duration
 
     return f"{duration(max(time.time() - then, 0.0))} ago"
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import lcbo
 from lcbo.errors import ArgumentError
+from lcbo.evaluation.command.problem_file import Task, read_problem_file
 from lcbo.problem import Problem
-from lcbo.run.problem_file import Task, read_problem_file
 
 _PER_VARIABLE = 40  # evaluations of a named problem, unless the user says how many
 

@@ -13,11 +13,11 @@ from importlib import import_module
 from typing import Any
 
 from lcbo.errors import ArgumentError
-from lcbo.methods.classical_options import CmaesOptions, CobylaOptions, CobyqaOptions, SobolOptions
-from lcbo.methods.global_options import EpboOptions, GlobalOptions
-from lcbo.methods.lcbo_options import LcboOptions, paper_preset, theory_preset
+from lcbo.methods.classical.options import CmaesOptions, CobylaOptions, CobyqaOptions, SobolOptions
+from lcbo.methods.lcbo.options import LcboOptions, paper_preset, theory_preset
 from lcbo.methods.protocol import Method, MethodSpec, Setup
-from lcbo.methods.region_options import HdsafeboOptions, ScboOptions
+from lcbo.methods.regions.options import HdsafeboOptions, ScboOptions
+from lcbo.methods.search.options import EpboOptions, GlobalOptions
 
 Preset = Callable[[int], Mapping[str, Any]]
 
@@ -70,20 +70,20 @@ for _spec in (
     _entry(
         "lcbo",
         "local constrained Bayesian optimization, robust defaults: start here",
-        "lcbo:Lcbo",
+        "lcbo.method:Lcbo",
         LcboOptions,
     ),
     _entry(
         "lcbo-paper",
         "the paper's Algorithm 1 with the settings of its Table 1",
-        "lcbo:Lcbo",
+        "lcbo.method:Lcbo",
         LcboOptions,
         preset=paper_preset,
     ),
     _entry(
         "lcbo-theory",
         "the theorem's schedules: growing batches, fixed true hyperparameters, no local box",
-        "lcbo:Lcbo",
+        "lcbo.method:Lcbo",
         LcboOptions,
         preset=theory_preset,
         shown_dim=8,
@@ -91,52 +91,52 @@ for _spec in (
     _entry(
         "scbo",
         "SCBO: constrained Thompson sampling in a trust region, large batches",
-        "scbo:Scbo",
+        "regions.scbo:Scbo",
         ScboOptions,
     ),
     _entry(
         "hdsafebo",
         "HDsafeBO without embedding: Thompson sampling in the optimistic safe part of a trust region",
-        "hdsafebo:HdSafeBo",
+        "regions.hdsafebo:HdSafeBo",
         HdsafeboOptions,
         supports_equality=False,
     ),
     _entry(
         "cei",
         "constrained expected improvement over the whole cube, one point at a time",
-        "cei:Cei",
+        "search.cei:Cei",
         GlobalOptions,
     ),
     _entry(
         "epbo",
         "exact penalty of optimistic violations over the whole cube, one point at a time",
-        "epbo:Epbo",
+        "search.epbo:Epbo",
         EpboOptions,
     ),
     _entry(
         "cobyqa",
         "SciPy's COBYQA: trust-region SQP on quadratic models, sequential, for functions without noise",
-        "cobyqa:Cobyqa",
+        "classical.cobyqa:Cobyqa",
         CobyqaOptions,
         sequential=True,
     ),
     _entry(
         "cobyla",
         "SciPy's COBYLA: trust region on linear models, sequential",
-        "cobyla:Cobyla",
+        "classical.cobyla:Cobyla",
         CobylaOptions,
         sequential=True,
     ),
     _entry(
         "cmaes",
         "CMA-ES with an augmented Lagrangian, a population at a time (needs the extra lcbo[cma])",
-        "cmaes:Cmaes",
+        "classical.cmaes:Cmaes",
         CmaesOptions,
     ),
     _entry(
         "sobol",
         "scrambled Sobol sequence: search that learns nothing",
-        "sobol:Sobol",
+        "classical.sobol:Sobol",
         SobolOptions,
         supports_equality=False,
     ),

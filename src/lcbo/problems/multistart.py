@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lcbo.problems.gp_sample import GPSample
+from lcbo.problems.gp_sample.gp_sample import GPSample
 from lcbo.types import Array
 
 _MARGIN = 1e-9  # kept inside every inequality, so that the stored point is feasible to the last bit

@@ -10,8 +10,9 @@ A check raises AssertionError with what was expected. Nothing here needs pytest;
 
 from __future__ import annotations
 
-from lcbo.testing import asking, declaring, repeating, telling
-from lcbo.testing.trial import Check, Run, Subject
+from lcbo.testing import asking, declaring, telling
+from lcbo.testing import reproducibility as repeating
+from lcbo.testing.harness import Check, Run, Subject
 
 checks: tuple[Check, ...] = (*asking.CHECKS, *telling.CHECKS, *repeating.CHECKS, *declaring.CHECKS)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lcbo.testing.trial import BUDGET, DIM, INEQUALITY, Subject, check, require, require_equal, truth
+from lcbo.testing.harness import BUDGET, DIM, INEQUALITY, Subject, check, require, require_equal, truth
 
 
 @check

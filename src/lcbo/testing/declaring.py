@@ -8,7 +8,7 @@ import numpy as np
 
 from lcbo.errors import ArgumentError
 from lcbo.methods.protocol import Array, Term
-from lcbo.testing.trial import WITH_EQUALITY, Subject, check, require
+from lcbo.testing.harness import WITH_EQUALITY, Subject, check, require
 
 _BUDGET = 60
 

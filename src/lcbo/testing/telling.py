@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from lcbo.methods.protocol import Array, Proposal
-from lcbo.testing.trial import DIM, Answer, Subject, check, require, require_equal, truth
+from lcbo.testing.harness import DIM, Answer, Subject, check, require, require_equal, truth
 
 
 @check

@@ -1,0 +1,1 @@
+"""What the paper claims, and what the runs say of it."""

@@ -1,0 +1,219 @@
+"""What is said about runs: medians and quartiles that respect infinity, curves, ranks and paired tests.
+
+A run without a feasible point has the value infinity (facts: reading 10). Infinity takes part in every order
+statistic: a quartile that would lie between a finite and an infinite value is infinite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from lcbo.types import Array
+from reproduction.harness.results import Results
+
+
+def quantile(values: npt.ArrayLike, level: float) -> float:
+    """Return the quantile by linear interpolation between order statistics; NaN without values.
+
+    Infinite as soon as an infinite value has a weight in it.
+    """
+    v = np.sort(np.asarray(values, dtype=np.float64))
+    if not v.size:
+        return math.nan
+    position = level * (v.size - 1)
+    below = math.floor(position)
+    share = position - below
+    if share < 1e-12:
+        return float(v[below])
+    if not math.isfinite(v[below + 1]):
+        return math.inf
+    return float((1.0 - share) * v[below] + share * v[below + 1])
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Lower quartile, median and upper quartile of ``n`` values."""
+
+    low: float
+    median: float
+    high: float
+    n: int
+
+    @classmethod
+    def of(cls, values: npt.ArrayLike) -> Spread:
+        """Return the spread of the values that are not NaN."""
+        v = np.asarray(values, dtype=np.float64)
+        v = v[~np.isnan(v)]
+        low, median, high = (quantile(v, level) for level in (0.25, 0.5, 0.75))
+        return cls(low, median, high, v.size)
+
+
+def curves(
+    results: Results, spec: str, task: str, label: str, column: str = "best", along: str = "evaluations"
+) -> pd.DataFrame:
+    """Return the curves of all runs of a label, ``along`` x seeds.
+
+    Along evaluations, a run keeps its value from one checkpoint to the next and after its end: a method that
+    stops early is not better for it. Along iterations, values between checkpoints are interpolated and the
+    curves end with the shortest run.
+    """
+    rows = results.curve(spec, task, label)
+    by_seed = {seed: rows[rows["seed"] == seed].set_index(along)[column] for seed in rows["seed"].unique()}
+    if not by_seed:
+        return pd.DataFrame()
+    if along == "evaluations":
+        return pd.DataFrame(by_seed).ffill()
+    last = min(int(curve.index[-1]) for curve in by_seed.values())
+    return pd.DataFrame({seed: _interpolated(curve, last) for seed, curve in by_seed.items()})
+
+
+def _interpolated(curve: pd.Series, last: int) -> pd.Series:
+    """Return a curve at 0, 1, ..., last; infinite up to the first checkpoint with a finite value."""
+    ends = curve.groupby(level=0).last()
+    at = np.arange(last + 1)
+    known = np.isfinite(ends)
+    if not known.any():
+        return pd.Series(math.inf, index=at)
+    finite = ends[known]
+    values = np.interp(at, finite.index, finite.to_numpy())
+    return pd.Series(np.where(at < finite.index[0], math.inf, values), index=at)
+
+
+def band(wide: pd.DataFrame) -> pd.DataFrame:
+    """Return ``low``, ``median`` and ``high`` over the columns (seeds), row by row; NaN is left out."""
+    spreads = [Spread.of(row) for row in wide.to_numpy(dtype=np.float64)]
+    columns = {"low": [s.low for s in spreads], "median": [s.median for s in spreads]}
+    return pd.DataFrame(columns | {"high": [s.high for s in spreads]}, index=wide.index)
+
+
+def pooled(wide: pd.DataFrame, width: int) -> pd.DataFrame:
+    """Return for every row the values of the last ``width`` rows, all seeds side by side; NaN before."""
+    return pd.concat([wide.shift(lag) for lag in range(max(width, 1))], axis=1)
+
+
+def at(wide: pd.DataFrame, position: float) -> pd.Series:
+    """Return the values of curves at the last checkpoint that is not beyond ``position``, by seed."""
+    rows = wide.loc[:position]
+    return rows.iloc[-1] if len(rows) else pd.Series(math.inf, index=wide.columns)
+
+
+def after_design(results: Results, spec: str, task: str, label: str) -> pd.Series:
+    """Return the best feasible value after the initial design (iteration 0), by seed."""
+    rows = results.curve(spec, task, label)
+    return rows[rows["iteration"] == 0].groupby("seed")["best"].last()
+
+
+def late_gain(results: Results, spec: str, task: str, label: str) -> pd.Series:
+    """Return by seed which share of a run's descent came in the second half of its budget.
+
+        (best at half - best at end) / (first known best - best at end)
+
+    The first known best is that of the last checkpoint within the initial design, or of the first feasible
+    one where the design had none. NaN for a run that never gets below it: there is no descent to share.
+    """
+    wide = curves(results, spec, task, label)
+    design = after_design(results, spec, task, label)
+    shares = {}
+    for seed in wide.columns:
+        finite = wide[seed][np.isfinite(wide[seed])]
+        if not len(finite):
+            shares[seed] = math.nan
+            continue
+        half = float(at(wide, 0.5 * results.budget(spec, task))[seed])
+        whole = min(float(design.get(seed, math.inf)), float(finite.iloc[0])) - float(finite.iloc[-1])
+        late = whole if math.isinf(half) else half - float(finite.iloc[-1])
+        shares[seed] = late / whole if whole > 0.0 else math.nan
+    return pd.Series(shares, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two methods on the seeds both have run.
+
+    Attributes:
+        n: seeds in common.
+        better: seeds on which the first has the lower value.
+        worse: seeds on which it has the higher one.
+        p: two-sided p-value of Wilcoxon's signed-rank test, ties left out; NaN where all are ties.
+    """
+
+    n: int
+    better: int
+    worse: int
+    p: float
+
+
+def paired(first: pd.Series, second: pd.Series) -> Paired:
+    """Return the comparison of two methods' values by seed."""
+    first, second = first.dropna(), second.dropna()
+    common = first.index.intersection(second.index)
+    a, b = first[common].to_numpy(dtype=np.float64), second[common].to_numpy(dtype=np.float64)
+    differ = a != b  # not where both are infinite
+    difference = a[differ] - b[differ]
+    better, worse = int((difference < 0).sum()), int((difference > 0).sum())
+    return Paired(len(common), better, worse, signed_rank_p(difference))
+
+
+def signed_rank_p(difference: Array) -> float:
+    """Return the exact two-sided p-value of Wilcoxon's signed-rank test of non-zero differences.
+
+    Every sign is equally likely under the hypothesis, so the sum W of the ranks of the positive ones has a
+    distribution found by convolution; tied sizes share their mean rank. The smallest value possible is
+    2^(1-n): with n = 3 it is 0.25, below 0.05 only from n = 6 on.
+    """
+    size = np.abs(difference)
+    if not size.size:
+        return math.nan
+    # twice the mean ranks are whole numbers
+    doubled = np.array([2 * (size < s).sum() + (size == s).sum() + 1 for s in size])
+    counts = np.ones(1)
+    for rank in doubled:
+        counts = np.concatenate([counts, np.zeros(rank)]) + np.concatenate([np.zeros(rank), counts])
+    w = int(doubled[difference > 0].sum())
+    w = min(w, int(doubled.sum()) - w)
+    return min(1.0, float(2.0 * counts[: w + 1].sum() / 2.0**size.size))
+
+
+def least_p(n: int) -> float:
+    """Return the smallest p-value the signed-rank test of ``n`` pairs can have."""
+    return min(1.0, 2.0 ** (1 - n))
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Mean final ranks of methods on one task, 1 the best.
+
+    Attributes:
+        rank: by label, 1 + the sum over the other labels of how often they are better (a tie counts one
+            half) on the seeds both have run. With the same seeds everywhere this is the mean of the ranks.
+        n: by label, the fewest seeds in common with another label.
+    """
+
+    rank: dict[str, float]
+    n: dict[str, int]
+
+
+def ranks(finals: pd.DataFrame, labels: Sequence[str]) -> Ranks:
+    """Return the ranks of the labels that have runs, from final values as seeds x labels."""
+    there = [label for label in labels if label in finals and finals[label].notna().any()]
+    rank, n = {}, {}
+    for label in there:
+        pairs = [paired(finals[label], finals[other]) for other in there if other != label]
+        pairs = [pair for pair in pairs if pair.n]
+        lost = [(pair.worse + 0.5 * (pair.n - pair.better - pair.worse)) / pair.n for pair in pairs]
+        rank[label] = 1.0 + sum(lost)
+        n[label] = min((pair.n for pair in pairs), default=int(finals[label].notna().sum()))
+    return Ranks(rank, n)
+
+
+def strongest(results: Results, task: str, labels: Sequence[str]) -> str | None:
+    """Return the label with the lowest median final value on a task of ``main``; ``None`` if none was run."""
+    finals = {label: results.values("main", task, label) for label in labels}
+    medians = {label: Spread.of(values).median for label, values in finals.items() if len(values)}
+    return min(medians, key=lambda label: medians[label]) if medians else None

@@ -1,0 +1,1 @@
+"""Runs of an experiment: specs, cells, the runner, results."""

@@ -1,0 +1,103 @@
+"""Figures are drawn from whatever is there, and say what is not."""
+
+import itertools
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reproduction.figures.appearance import LOOKS
+from reproduction.figures.figures import FIGURES, draw_figures
+from reproduction.figures.mechanism import restarts
+from reproduction.figures.panel import Series, apart, limits, missing_text, series_of
+
+
+def words(figure):
+    return " ".join(text.get_text() for axes in figure.axes for text in [*axes.texts, axes.title])
+
+
+def test_figures_of_nothing_say_so(lab):
+    lab.want("main", "truss-case1", "scbo", 3)
+    results = lab.read()
+    for name, draw in FIGURES.items():
+        said = words(draw(results))
+        assert "no runs yet" in said or "not run" in said, name
+
+
+def test_every_figure_is_written_from_incomplete_results(lab, tmp_path):
+    events = [{"kind": "start", "length": 0.8, "iteration": 0, "evaluations": 10}]
+    events += [{"kind": "restart", "length": 0.8, "iteration": 2, "evaluations": 20}]
+    for task, label in itertools.product(["truss-case1", "synthetic-25", "beam"], ["lcbo", "scbo", "epbo"]):
+        bad = label == "epbo"
+        lab.run("main", task, label, 0, [None, None, None] if bad else [None, 500.0, 480.0], events=events)
+        lab.run("main", task, label, 1, [None, None, None] if bad else [600.0, 550.0, 480.0])
+    lab.want("main", "truss-case1", "cei", 3)
+    lab.run("components", "truss-case1", "no-local-gp", 0, [600.0, 500.0])
+    lab.run("batch", "synthetic-25", "mini-batch", 0, [None, -1.0, -2.0])
+    results = lab.read()
+    paths = draw_figures(results, tmp_path / "figures")
+    assert [path.stem for path in paths] == list(FIGURES)
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
+    progress = words(FIGURES["real"](results))
+    assert "not run yet: cei" in progress
+    assert "epbo, n=2: none feasible" in progress
+    assert "strongest: scbo, n=2" in words(FIGURES["components"](results))
+
+
+def test_missing_text_names_what_is_missing(lab):
+    lab.run("main", "beam", "lcbo", 0, [1.0])
+    lab.want("main", "beam", "lcbo", 4)
+    lab.want("main", "beam", "cei", 2)
+    results = lab.read()
+    assert missing_text(results, "main", "beam", ["lcbo", "cei"]) == "not run yet: cei; so far: lcbo 1/4"
+    assert [line.text for line in series_of(results, "main", "beam", ["lcbo", "cei"])] == ["lcbo, n=1"]
+
+
+def test_limits_hold_medians_and_never_collapse(lab):
+    lab.run("main", "beam", "lcbo", 0, [None, 300.0, 200.0])
+    lab.run("main", "beam", "flat", 0, [7.0, 7.0, 7.0])
+    lab.run("main", "beam", "never", 0, [None, None, None])
+    results = lab.read()
+    lines = {line.label: line for line in series_of(results, "main", "beam", ["lcbo", "flat", "never"])}
+    low, high = limits([lines["lcbo"]], 160.0, log=True)
+    assert 150.0 < low < 160.0
+    assert 300.0 < high < 320.0
+    low, high = limits([lines["flat"]], None)
+    assert low < 7.0 < high
+    assert limits([lines["never"]], None) == (0.0, 1.0)
+    assert isinstance(lines["never"], Series)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=10))
+def test_names_keep_their_order_and_distance(wanted):
+    step = 0.1
+    places = apart(wanted, step)
+    in_order = [places[i] for i in sorted(range(len(wanted)), key=lambda i: wanted[i])]
+    assert all(b - a >= step - 1e-9 for a, b in itertools.pairwise(in_order))
+    assert in_order[0] >= 0.0
+    assert in_order[-1] <= 1.0 + 1e-9
+
+
+def test_names_far_apart_stay_where_they_are():
+    assert apart([0.9, 0.1, 0.5], 0.1) == pytest.approx([0.9, 0.1, 0.5])
+    assert apart([0.5, 0.5], 0.1) == pytest.approx([0.45, 0.55])
+
+
+def test_methods_have_colours_of_their_own():
+    methods = [label for label in LOOKS if LOOKS[label].colour != LOOKS["lcbo-paper"].colour][:9]
+    assert len({LOOKS[label].colour for label in methods}) == 9
+
+
+def test_restart_statistics(lab):
+    def event(kind, evaluations):
+        return {"kind": kind, "length": 0.8, "iteration": 1, "evaluations": evaluations}
+
+    lab.run("main", "truss-case1", "scbo", 0, [1.0], events=[event("restart", 300), event("restart", 700)])
+    lab.run("main", "truss-case1", "scbo", 1, [1.0], events=[event("start", 25), event("restart", 400)])
+    lab.run("main", "truss-case1", "scbo", 2, [1.0], events=[event("start", 25), event("failure", 400)])
+    found = restarts(lab.read())
+    assert found.counts.to_dict() == {0: 2, 1: 1, 2: 0}
+    assert (found.first.median, found.first.low, found.first.n) == (400.0, 350.0, 3)
+    assert math.isinf(found.second.median)

@@ -1,0 +1,1 @@
+"""The theorem's residuals and error functions, and the walk in two dimensions."""

@@ -1,0 +1,1 @@
+"""Calling the user's function: here, in worker processes, on executors, as a command."""

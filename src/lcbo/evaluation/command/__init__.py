@@ -1,0 +1,1 @@
+"""External simulators: commands, their templates and output, problem files."""

@@ -1,0 +1,290 @@
+"""An external simulator as the function of a problem: parameters out to files, a program run, outcomes in."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from itertools import count
+from pathlib import Path
+from typing import Any, Self
+
+from lcbo.checks import positive
+from lcbo.errors import ArgumentError, EvaluationError, OutcomeError
+from lcbo.evaluation.command.output import STDERR, STDOUT, json_object, last_lines, last_match, text_of
+from lcbo.evaluation.command.template import check, placeholders, render
+from lcbo.evaluation.evaluate import current
+from lcbo.evaluation.processes import kill_members, kill_tree
+from lcbo.problem import Problem
+from lcbo.types import Array
+
+KEEP = ("all", "failed", "none")
+_FILLED_IN = ("folder", "variables", "outcomes")  # fields that are not a problem file's
+
+
+@dataclass(frozen=True)
+class Command:
+    """A program that evaluates one point, usable as the ``fun`` of a `Problem` or of `minimize`.
+
+    Every evaluation has a working directory of its own. The parameters are written there, the program runs
+    there, and its outcomes are read from there. A non-zero exit, a timeout, output that is missing or cannot
+    be read, and a value that is not finite are failed evaluations, recorded with the last lines of stderr.
+
+    All fields but ``variables`` and ``outcomes`` can stand in the ``[command]`` table of a problem file.
+
+    Attributes:
+        run: program and arguments as a list, or one line for the shell. ``{{ name }}`` stands for the value
+            of a variable, ``{{ name:.6g }}`` formats it.
+        parameters: name of a JSON file for the parameters, ``{"name": value, ...}``. By default
+            ``parameters.json``, or none where there are templates or placeholders in ``run``.
+        templates: files to write, by name, from templates with placeholders.
+        files: further files and directories to copy into the working directory.
+        output: where the outcomes are: ``stdout``, or the name of a file the program writes. Without
+            patterns it holds a JSON object; on stdout the last line that is one counts.
+        patterns: regular expressions by outcome, the first group of the last match being the value; they
+            search ``output``, or another file with ``{"file": "beam.out", "pattern": "..."}``.
+        workdir: directory for the working directories, each named by the number of its evaluation.
+        keep: which working directories stay: ``"all"``, ``"failed"`` or ``"none"``.
+        env: environment variables to add, kept in the run file; ``LCBO_EVALUATION`` holds the number of the
+            evaluation.
+        timeout: seconds until the program is killed with all it has started.
+        folder: directory the paths above are relative to; by default the current one.
+        variables: names of the variables; a `Problem` fills them in.
+        outcomes: names of the outcomes that must come; a `Problem` fills them in.
+    """
+
+    run: str | Sequence[str]
+    parameters: str | None = None
+    templates: Mapping[str, str] = field(default_factory=dict)
+    files: Sequence[str] = ()
+    output: str = "stdout"
+    patterns: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
+    workdir: str = "evaluations"
+    keep: str = "failed"
+    env: Mapping[str, str] = field(default_factory=dict)
+    timeout: float | None = None
+    folder: str | Path = "."
+    variables: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+        object.__setattr__(self, "folder", Path(self.folder).absolute())
+
+    @classmethod
+    def from_dict(cls, table: Mapping[str, Any], folder: str | Path = ".") -> Self:
+        """Return the command a table describes (the ``[command]`` of a problem file in ``folder``)."""
+        known = [f.name for f in fields(cls) if f.name not in _FILLED_IN]
+        unknown = [key for key in table if key not in known]
+        if unknown:
+            raise ArgumentError("command", f"keys out of {', '.join(known)}", repr(unknown[0]))
+        if "run" not in table:
+            raise ArgumentError("command", "run = the program to run", "none")
+        return cls(**table, folder=folder)
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """The recipe a run file keeps: the table of all that differs from the defaults, and the folder."""
+        plain = Command(self.run)
+        stated = [f.name for f in fields(self) if f.name not in _FILLED_IN]
+        table = {name: getattr(self, name) for name in stated if getattr(self, name) != getattr(plain, name)}
+        return {"command": {"run": self.run, **table}, "folder": str(self.folder)}
+
+    def bound_to(self, problem: Problem, outcomes: Sequence[str]) -> Self:
+        """Return the command with the names of a problem, everything checked that can be before a run.
+
+        Args:
+            problem: gives the variables.
+            outcomes: those of its outcomes that this command must give.
+        """
+        names = problem.variables
+        used = set().union(*(check("run", line, names) for line in self._lines))
+        for name, source in self.templates.items():
+            used |= check(f"templates, {name!r}", self._text_of(source), names)
+        for source in self.files:
+            if not self._path(source).exists():
+                raise ArgumentError("files", "files and directories that exist", str(self._path(source)))
+        unused = [name for name, free in zip(names, problem.free, strict=True) if free and name not in used]
+        if unused and self._parameters is None:
+            expected = "every variable in a template or in run (or parameters = a file with all of them)"
+            raise ArgumentError("templates" if self.templates else "run", expected, f"none of {unused}")
+        missing = [name for name in outcomes if name not in self.patterns]
+        if self.patterns and missing:
+            raise ArgumentError("patterns", f"one for each of {', '.join(outcomes)}", f"none for {missing}")
+        return replace(self, variables=names, outcomes=tuple(outcomes))
+
+    def __call__(self, x: Array) -> dict[str, Any]:
+        """Run the program for one point and return its outcomes.
+
+        Raises:
+            EvaluationError: there are none; the message says why and where the files are.
+        """
+        names = self.variables or tuple(f"x{i}" for i in range(len(x)))
+        values = dict(zip(names, map(float, x), strict=True))
+        place = self._working_directory()
+        try:
+            self._prepare(place, values)
+            self._execute(place, values)
+            outcomes = self._read(place)
+        except BaseException as error:
+            if self.keep == "none":
+                shutil.rmtree(place, ignore_errors=True)
+            elif isinstance(error, EvaluationError):
+                raise EvaluationError(f"{error}\nfiles: {place}") from error.__cause__
+            raise
+        if self.keep != "all":
+            shutil.rmtree(place, ignore_errors=True)
+        return outcomes
+
+    @property
+    def _lines(self) -> Sequence[str]:
+        return [self.run] if isinstance(self.run, str) else self.run
+
+    @property
+    def _parameters(self) -> str | None:
+        """The JSON file for the parameters; none is needed where placeholders take them."""
+        placed = bool(self.templates) or any(placeholders(line) for line in self._lines)
+        return self.parameters or (None if placed else "parameters.json")
+
+    def _path(self, name: str) -> Path:
+        return Path(self.folder) / Path(name).expanduser()
+
+    def _text_of(self, template: str) -> str:
+        try:
+            return self._path(template).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ArgumentError("templates", "text files that can be read", error) from None
+
+    def _working_directory(self) -> Path:
+        """Make the directory of this evaluation; one tried before keeps its own."""
+        id = current.get()
+        stem = time.strftime("%Y%m%d-%H%M%S") if id is None else f"{id:06d}"
+        parent = self._path(self.workdir)
+        parent.mkdir(parents=True, exist_ok=True)
+        for attempt in count(1):
+            place = parent / (stem if attempt == 1 else f"{stem}-{attempt}")
+            try:
+                place.mkdir()
+            except FileExistsError:
+                continue
+            return place
+        raise AssertionError  # count does not end
+
+    def _prepare(self, place: Path, values: Mapping[str, float]) -> None:
+        for source in self.files:
+            path = self._path(source)
+            if path.is_dir():
+                shutil.copytree(path, place / path.name)
+            else:
+                shutil.copy2(path, place / path.name)
+        for name, source in self.templates.items():
+            (place / name).write_text(render(self._text_of(source), values), encoding="utf-8")
+        if self._parameters is not None:
+            (place / self._parameters).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+
+    def _execute(self, place: Path, values: Mapping[str, float]) -> None:
+        shell = isinstance(self.run, str)
+        line = (
+            render(self.run, values) if isinstance(self.run, str) else [render(a, values) for a in self.run]
+        )
+        environment = {**os.environ, **self.env}
+        if (id := current.get()) is not None:
+            environment["LCBO_EVALUATION"] = str(id)
+        with (place / STDOUT).open("wb") as out, (place / STDERR).open("wb") as err:
+            try:
+                process = subprocess.Popen(
+                    line,
+                    shell=shell,
+                    cwd=place,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise EvaluationError(f"the command cannot be started: {error}") from error
+            try:
+                code = process.wait(self.timeout)
+            except subprocess.TimeoutExpired:
+                reason = f"timeout: the command did not end within {self.timeout:g} s"
+                raise EvaluationError(reason + last_lines(place)) from None
+            finally:
+                if process.returncode is None:
+                    kill_tree(process.pid)
+                    process.wait()
+                else:
+                    kill_members(process.pid)  # what it left running in the background
+        if code:
+            how = f"ended with exit code {code}" if code > 0 else f"died of {signal.Signals(-code).name}"
+            raise EvaluationError(f"the command {how}{last_lines(place)}")
+
+    def _read(self, place: Path) -> dict[str, Any]:
+        """Return the outcomes the program wrote."""
+        read: dict[str, Any] = {}
+        if not self.patterns:
+            read = json_object(self.output, text_of(place, self.output))
+        for name, entry in self.patterns.items():
+            file, pattern = (
+                (self.output, entry) if isinstance(entry, str) else (entry["file"], entry["pattern"])
+            )
+            read[name] = last_match(name, pattern, file, text_of(place, file))
+        missing = [name for name in self.outcomes if name not in read]
+        if missing:
+            came = ", ".join(map(repr, read)) or "nothing"
+            raise OutcomeError(
+                f"{self.output}: expected the outcomes {missing} too; got {came} (files: {place})"
+            )
+        for name in self.outcomes:
+            if read[name] is None or (isinstance(read[name], float) and not math.isfinite(read[name])):
+                raise EvaluationError(f"outcome {name!r} is {read[name]}")
+        return read
+
+
+def _check_fields(command: Command) -> None:
+    """Raise `ArgumentError` for a field of the wrong type; tables of a file come unchecked."""
+    for name, right, expected in (
+        ("run", command.run and _texts(command.run), "a list of texts, or one line for the shell"),
+        ("files", _texts(command.files) and not isinstance(command.files, str), "a list of paths"),
+        ("templates", _table(command.templates), "a table of texts"),
+        ("env", _table(command.env), "a table of texts"),
+        ("output", isinstance(command.output, str) and command.output, "stdout or the name of a file"),
+        ("workdir", isinstance(command.workdir, str) and command.workdir, "the path of a directory"),
+        ("parameters", command.parameters is None or isinstance(command.parameters, str), "a file name"),
+        ("keep", command.keep in KEEP, " or ".join(KEEP)),
+        ("patterns", isinstance(command.patterns, Mapping), "a table of regular expressions by outcome"),
+    ):
+        if not right:
+            raise ArgumentError(name, expected, repr(getattr(command, name)))
+    positive("timeout", command.timeout)
+    for name, entry in command.patterns.items():
+        _check_pattern(f"patterns, {name!r}", entry)
+
+
+def _check_pattern(where: str, entry: Any) -> None:
+    pattern = entry
+    if isinstance(entry, Mapping):
+        if set(entry) != {"file", "pattern"}:
+            raise ArgumentError(where, "a text, or a table with file and pattern", repr(entry))
+        pattern = entry["pattern"]
+    try:
+        groups = re.compile(pattern).groups
+    except (re.error, TypeError) as error:
+        raise ArgumentError(where, "a regular expression", f"{pattern!r} ({error})") from None
+    if not groups:
+        raise ArgumentError(where, "a group in parentheses around the number", repr(pattern))
+
+
+def _texts(values: Any) -> bool:
+    return isinstance(values, Sequence) and all(isinstance(value, str) for value in values)
+
+
+def _table(values: Any) -> bool:
+    return isinstance(values, Mapping) and _texts([*values, *values.values()])

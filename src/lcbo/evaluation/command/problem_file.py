@@ -1,0 +1,215 @@
+"""A problem and how to run it, out of a TOML file.
+
+Tables and keys
+    objective       name of the outcome to minimise, or ``{ name = "range", maximize = true }``
+    constraints     texts such as ``"stress <= 40000"``, or tables with name, lb, ub, eq, tol
+    noise           standard deviation of every outcome, or by name; or ``deterministic = true``
+    [variables]     by name: ``[low, high]``, or ``{ low = .., high = .., count = n }`` for name1 .. name<n>
+    [start]         a point to evaluate first, by variable (or by the name of a counted group)
+    [command]       how to run the simulator, see `lcbo.Command`; without it the run is for ask and tell
+    [run]           budget, method, seed and the like: what the command line does not say otherwise
+    [options]       options of the method
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lcbo.errors import ArgumentError, LcboError
+from lcbo.evaluation.command.command import Command
+from lcbo.problem import Problem
+from lcbo.problem.constraint import Constraint, Objective
+from lcbo.store.describe import rebuild_problem
+from lcbo.types import Array
+
+_KEYS = (
+    "objective",
+    "constraints",
+    "noise",
+    "deterministic",
+    "variables",
+    "start",
+    "command",
+    "run",
+    "options",
+)
+_ARGUMENTS = ("budget", "method", "seed", "n_init")
+_EVALUATION = (
+    "workers",
+    "timeout",
+    "retries",
+    "max_failure_rate",
+    "time_limit",
+    "target",
+    "kkt_tol",
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A problem and how to run it.
+
+    Attributes:
+        name: what to call it.
+        problem: with its function, or without one for ask and tell.
+        settings: of the run, by the names of the table ``[run]``.
+        options: of the method.
+        start: a point to evaluate first, if any.
+    """
+
+    name: str
+    problem: Problem
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    start: Array | None = None
+
+    def arguments(self, options: Mapping[str, Any], **given: Any) -> dict[str, Any]:
+        """Return the arguments of an `Optimizer`; what is given (and not ``None``) goes first."""
+        stated = {**self.settings, **{name: value for name, value in given.items() if value is not None}}
+        return {
+            "budget": stated.get("budget"),
+            "method": stated.get("method", "lcbo"),
+            "rng": stated.get("seed", 0),
+            "n_init": stated.get("n_init"),
+            "x0": self.start,
+            "options": {**self.options, **options},
+        }
+
+    def evaluation(self, **given: Any) -> dict[str, Any]:
+        """Return what `minimize` wants to know about evaluating and stopping."""
+        stated = {**self.settings, **{name: value for name, value in given.items() if value is not None}}
+        return {name: stated[name] for name in _EVALUATION if name in stated}
+
+
+def read_problem_file(path: str | Path) -> Task:
+    """Return the task a problem file describes.
+
+    Raises:
+        ArgumentError: the file is not there, is no TOML, or says something that cannot be; the message
+            names the file and the key.
+    """
+    path = Path(path)
+    try:
+        stated = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ArgumentError(str(path), "a problem file", error.strerror) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ArgumentError(str(path), "a TOML file", error) from None
+    try:
+        return _task(path, stated)
+    except ArgumentError as error:
+        raise ArgumentError(f"{path}, {error.argument}", error.expected, error.got) from None
+    except LcboError as error:
+        raise type(error)(f"{path}, {error}") from None
+
+
+def rebuilt_command_problem(meta: Mapping[str, Any]) -> Problem:
+    """Return the problem of a run whose function is a command."""
+    source = meta["source"]
+    problem = rebuild_problem(meta["problem"], Command.from_dict(source["command"], source["folder"]))
+    problem.source = source
+    return problem
+
+
+def _task(path: Path, stated: Mapping[str, Any]) -> Task:
+    _only("keys", stated, _KEYS)
+    variables, groups = _variables(_table(stated, "variables"))
+    settings = _table(stated, "run")
+    _only("[run]", settings, (*_ARGUMENTS, *_EVALUATION))
+    command = _table(stated, "command")
+    folder = path.parent.absolute()
+    problem = Problem(
+        variables,
+        _constraints(stated.get("constraints", [])),
+        _objective(stated.get("objective")),
+        fun=Command.from_dict(command, folder) if command else None,
+        noise=stated.get("noise"),
+        deterministic=stated.get("deterministic", False),
+    )
+    problem.source = problem.fun.source if isinstance(problem.fun, Command) else None
+    start = _start(_table(stated, "start"), problem.variables, groups) if "start" in stated else None
+    return Task(path.stem, problem, settings, _table(stated, "options"), start)
+
+
+def _variables(
+    stated: Mapping[str, Any],
+) -> tuple[dict[str, tuple[float, float]], dict[str, list[str]]]:
+    """Return the bounds by name, and the names each counted group stands for."""
+    bounds: dict[str, Any] = {}
+    groups: dict[str, list[str]] = {}
+    for name, entry in stated.items():
+        pair, names = entry, [name]
+        if isinstance(entry, Mapping):
+            _only(f"[variables] {name}", entry, ("low", "high", "count"))
+            count = entry.get("count", 1)
+            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+                raise ArgumentError(f"[variables] {name}, count", "an integer of at least 1", repr(count))
+            pair = [entry.get("low"), entry.get("high")]
+            names = [f"{name}{i}" for i in range(1, count + 1)] if "count" in entry else [name]
+            groups[name] = names
+        twice = [each for each in names if each in bounds]
+        if twice:
+            raise ArgumentError("[variables]", "every name once", f"{twice[0]!r} twice")
+        bounds |= dict.fromkeys(names, pair)
+    return bounds, groups
+
+
+def _constraints(stated: Any) -> list[Constraint]:
+    if not isinstance(stated, Sequence) or isinstance(stated, str):
+        raise ArgumentError("constraints", "a list of texts or tables", repr(stated))
+    read = []
+    for entry in stated:
+        if isinstance(entry, Mapping):
+            _only("constraints", entry, ("name", "lb", "ub", "eq", "tol"))
+            read.append(Constraint(**{"name": None, **entry}))
+        else:
+            read.append(Constraint.parse(str(entry)))
+    return read
+
+
+def _objective(stated: Any) -> Objective:
+    if isinstance(stated, Mapping):
+        _only("objective", stated, ("name", "maximize"))
+        return Objective(**{"name": None, **stated})
+    if stated is None:
+        raise ArgumentError("objective", "the name of the outcome to minimise", "none")
+    return Objective(stated)
+
+
+def _start(stated: Mapping[str, Any], variables: Sequence[str], groups: Mapping[str, list[str]]) -> Array:
+    """Return the starting point; a counted group may state one value for all or a list."""
+    point: dict[str, Any] = {}
+    for name, value in stated.items():
+        names = groups.get(name, [name])
+        values = list(value) if isinstance(value, list) else [value] * len(names)
+        if len(values) != len(names):
+            raise ArgumentError(f"[start] {name}", f"one number, or {len(names)}", len(values))
+        point |= dict(zip(names, values, strict=True))
+    _only("[start]", point, variables)
+    missing = [name for name in variables if name not in point]
+    if missing:
+        raise ArgumentError("[start]", "a value for every variable", f"none for {', '.join(missing[:5])}")
+    for name, value in point.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ArgumentError(f"[start] {name}", "a number", repr(value))
+    return np.array([float(point[name]) for name in variables])
+
+
+def _table(stated: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    table = stated.get(key, {})
+    if not isinstance(table, Mapping):
+        raise ArgumentError(key, f"a table [{key}]", repr(table))
+    return table
+
+
+def _only(where: str, stated: Mapping[str, Any], allowed: Sequence[str]) -> None:
+    unknown = [name for name in stated if name not in allowed]
+    if unknown:
+        listed = ", ".join(allowed[:20]) + ", ..." * (len(allowed) > 20)
+        raise ArgumentError(where, f"names out of {listed}", repr(unknown[0]))

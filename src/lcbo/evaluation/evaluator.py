@@ -1,0 +1,80 @@
+"""Where evaluations run: one small interface, and its simplest kind, this process."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from lcbo.evaluation.evaluate import Evaluation, evaluate
+from lcbo.problem import Problem
+from lcbo.types import Candidate, Record
+
+
+@dataclass(frozen=True)
+class Finished:
+    """An evaluation that has ended; ``late`` when it had been given up before."""
+
+    id: int
+    evaluation: Evaluation
+    record: Record
+    late: bool = False
+
+
+class Evaluator(ABC):
+    """Evaluates candidates, ``slots`` of them at once.
+
+    Leaving it as a context closes it.
+    """
+
+    @property
+    @abstractmethod
+    def slots(self) -> int:
+        """How many evaluations may be under way now."""
+
+    @abstractmethod
+    def submit(self, candidate: Candidate) -> None:
+        """Start a candidate's evaluation, now or when a worker is free."""
+
+    @abstractmethod
+    def wait(self, timeout: float | None = None) -> list[Finished]:
+        """Return what has finished, at least one unless ``timeout`` seconds pass or nothing is under way."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give up whatever is under way and free everything held; may be called twice."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class InProcess(Evaluator):
+    """One evaluation after the other, in this process, while `wait` waits."""
+
+    slots = 1
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._queue: deque[Candidate] = deque()
+
+    def submit(self, candidate: Candidate) -> None:
+        """Put the candidate in the queue."""
+        self._queue.append(candidate)
+
+    def wait(self, timeout: float | None = None) -> list[Finished]:
+        """Evaluate the next candidate, unless there is no time left; once begun, it takes what it takes."""
+        if not self._queue or (timeout is not None and timeout <= 0.0):
+            return []
+        candidate = self._queue.popleft()
+        return [Finished(candidate.id, *evaluate(self._problem, candidate.x, candidate.id))]
+
+    def close(self) -> None:
+        """Forget the queue."""
+        self._queue.clear()

@@ -1,0 +1,169 @@
+"""The loop proper: keeps an evaluator busy, tells what comes back at once, and stops for a reason."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from lcbo.errors import OutcomeError, TooManyFailuresError, WorkerError
+from lcbo.evaluation.evaluate import Evaluation
+from lcbo.evaluation.evaluator import Evaluator, Finished
+from lcbo.loop.interrupt import Interrupts
+from lcbo.loop.progress import ProgressBar
+from lcbo.loop.stopping import Stopping
+from lcbo.optimizer import answer
+from lcbo.optimizer.optimizer import Optimizer
+from lcbo.optimizer.result import Snapshot
+from lcbo.types import Candidate
+
+Callback = Callable[[Snapshot], object]
+
+
+class Dispatch:
+    """Evaluations on their way between an optimizer and an evaluator.
+
+    Candidates handed out earlier and never told (a resumed run) come first, in their order. With one slot
+    whole batches are asked for, so a run does not depend on where its evaluations take place; with more,
+    every freed slot gets new work at once and nobody waits for a straggler.
+
+    Args:
+        optimizer: the run.
+        evaluator: where evaluations take place.
+        interrupts: shields the optimizer from Ctrl-C.
+        retries: how often a failed evaluation is tried again.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, evaluator: Evaluator, interrupts: Interrupts, retries: int
+    ) -> None:
+        self._optimizer, self._evaluator, self._interrupts = optimizer, evaluator, interrupts
+        self._retries = retries
+        self._waiting: deque[Candidate] = deque(optimizer.pending)
+        self._running: dict[int, Candidate] = {}
+        self._ended: deque[Finished] = deque()  # and not yet told
+        self._late: list[Finished] = []
+        self._attempts: dict[int, int] = {}
+        seen = optimizer.log.observations
+        self._succeeded = any(o.failed is None and o.role != "data" for o in seen)
+        self._last = Evaluation()
+
+    @property
+    def busy(self) -> int:
+        """Evaluations under way."""
+        return len(self._running)
+
+    def run(self, stopping: Stopping, callback: Callback | None, bar: ProgressBar) -> str:
+        """Evaluate until something says stop and return the reason.
+
+        Raises:
+            OutcomeError: the function returns something of the wrong form before it ever succeeded.
+            TooManyFailuresError: no evaluation succeeded.
+            WorkerError: the evaluator cannot evaluate any more.
+        """
+        reason = None
+        while reason is None:
+            self._fill()
+            bar.update(self.busy, self._evaluator.slots)
+            if not self._running and self._evaluator.slots > 0:
+                reason = self._spent()
+                break
+            self._ended.extend(self._evaluator.wait(stopping.seconds_left(self._optimizer)))
+            if not self._ended:
+                reason = stopping.reason(self._optimizer) or self._stuck()
+            while self._ended:
+                if self._settle_next():
+                    bar.update(self.busy, self._evaluator.slots)
+                    reason = reason or self._called_back(callback) or stopping.reason(self._optimizer)
+        self.collect()
+        if self._optimizer.log.incumbent() is None:
+            raise self._nothing_succeeded()
+        return reason
+
+    def collect(self) -> None:
+        """Tell what has finished by now; nothing paid for is lost when a run stops."""
+        with suppress(WorkerError):
+            self._ended.extend(self._evaluator.wait(0.0))
+        while self._ended:
+            self._settle_next()
+
+    def _fill(self) -> None:
+        """Give every free slot a candidate."""
+        while (free := self._evaluator.slots - len(self._running)) > 0:
+            if not self._waiting:
+                with self._interrupts.shield():
+                    new = self._optimizer.ask(None if self._evaluator.slots == 1 else free)
+                self._waiting.extend(new)
+            if not self._waiting:
+                return
+            candidate = self._waiting[0]
+            self._evaluator.submit(candidate)
+            self._waiting.popleft()
+            self._running[candidate.id] = candidate
+            self._attempts[candidate.id] = self._attempts.get(candidate.id, 0) + 1
+
+    def _settle_next(self) -> bool:
+        with self._interrupts.shield():
+            return self._settle(self._ended.popleft())
+
+    def _settle(self, done: Finished) -> bool:
+        """Tell an evaluation that has ended, or put it up for another try; returns whether it was told."""
+        evaluation = done.evaluation
+        if done.late:
+            self._late.append(done)
+            self._tell_late()
+            return False
+        candidate = self._running.pop(done.id)
+        if evaluation.failed is not None:
+            self._last = evaluation
+            if evaluation.malformed and not self._succeeded:
+                raise evaluation.error or OutcomeError(evaluation.failed)
+            if self._attempts[done.id] <= self._retries:
+                self._waiting.appendleft(candidate)
+                return False
+        self._succeeded |= evaluation.failed is None
+        record = replace(done.record, attempts=self._attempts.pop(done.id))
+        outcomes = None if evaluation.failed is not None else evaluation.outcomes
+        self._optimizer.tell(done.id, outcomes, failed=evaluation.failed, record=record)
+        self._tell_late()
+        return True
+
+    def _tell_late(self) -> None:
+        """Put late results on record; that of a candidate tried again waits until it has been told."""
+        waiting = []
+        for done in self._late:
+            if done.id in self._attempts:
+                waiting.append(done)
+                continue
+            came = done.evaluation
+            self._optimizer.late(done.id, came.outcomes or None, failed=came.failed, record=done.record)
+        self._late = waiting
+
+    def _called_back(self, callback: Callback | None) -> str | None:
+        if callback is not None:
+            try:
+                callback(answer.snapshot(self._optimizer.log, self._optimizer.info()))
+            except StopIteration:
+                return "stopped by the callback"
+        return None
+
+    def _spent(self) -> str:
+        if self._optimizer.exhausted:
+            return f"budget of {self._optimizer.budget} evaluations spent"
+        return "the method has nothing more to propose"
+
+    def _stuck(self) -> str | None:
+        if self._evaluator.slots > 0:
+            return None
+        return "every worker of the executor is busy with an evaluation that timed out"
+
+    def _nothing_succeeded(self) -> TooManyFailuresError:
+        log = self._optimizer.log
+        last = log.observations[-1].failed if log.observations else "nothing was evaluated"
+        n = self._optimizer.n_ended
+        error = TooManyFailuresError(f"fun: expected outcomes; all {n} evaluations failed, the last: {last}")
+        error.__cause__ = self._last.error
+        if self._last.error is None and self._last.traceback:
+            error.add_note(f"In the worker:\n{self._last.traceback}")
+        return error

@@ -1,0 +1,192 @@
+"""`minimize`: from a function to an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lcbo.checks import count, positive
+from lcbo.errors import ArgumentError, WorkerError
+from lcbo.evaluation.evaluate import MAX_FAILURE_RATE
+from lcbo.evaluation.evaluator import Evaluator, InProcess
+from lcbo.loop.interrupt import Interrupts
+from lcbo.loop.loop import Callback, Dispatch
+from lcbo.loop.progress import ProgressBar
+from lcbo.loop.stopping import Stopping
+from lcbo.optimizer.optimizer import Optimizer
+from lcbo.optimizer.result import Result
+from lcbo.problem import Objective, Problem
+from lcbo.types import Array
+
+if TYPE_CHECKING:
+    from lcbo.problem.problem import BoundsLike, ConstraintLike
+
+
+def minimize(
+    fun: Callable[[Array], Any] | Problem,
+    bounds: BoundsLike | None = None,
+    constraints: ConstraintLike | Iterable[ConstraintLike] = (),
+    objective: str | Objective = "objective",
+    *,
+    budget: int,
+    method: str = "lcbo",
+    x0: ArrayLike | None = None,
+    data: Any = None,
+    n_init: int | None = None,
+    noise: float | Mapping[str, float] | None = None,
+    deterministic: bool = False,
+    rng: int | np.random.Generator | None = 0,
+    time_limit: float | None = None,
+    target: float | None = None,
+    kkt_tol: float | None = None,
+    workers: int | Executor | Any = None,
+    slots: int | None = None,
+    timeout: float | None = None,
+    retries: int = 0,
+    max_failure_rate: float = MAX_FAILURE_RATE,
+    store: str | Path | None = None,
+    callback: Callback | None = None,
+    progress: bool = True,
+    options: Mapping[str, Any] | None = None,
+) -> Result:
+    """Minimise an expensive function under constraints on quantities it returns beside the objective.
+
+    Args:
+        fun: maps a point (1-D float64 array, user units) to a mapping of outcomes by name, or to ``(f, c)``
+            with ``c`` in the order of the constraints. An exception or NaN is a failed evaluation: it is
+            recorded and the run goes on, until 10 evaluations have failed without a single success or
+            more than half of at least 20 (``max_failure_rate``). A `Command` runs an external simulator. Or a
+            `Problem` with its own function; then leave out ``bounds``, ``constraints``, ``objective``,
+            ``noise`` and ``deterministic``.
+        bounds: ``(low, high)`` per variable, a SciPy ``Bounds``, or a mapping from name to pair.
+        constraints: `Constraint` objects, texts such as ``"stress <= 40000"``, SciPy ``NonlinearConstraint``.
+        objective: name of the outcome to minimise, or an `Objective`.
+        budget: evaluations in all, the initial design included.
+        method: name of the method; ``lcbo methods`` lists them.
+        x0: a point, or several as rows, to evaluate first.
+        data: evaluations made elsewhere: ``(x, outcomes)`` pairs, or ``(X, mapping of arrays)``.
+        n_init: size of the initial design; by default d, at most a quarter of the budget.
+        noise: known noise standard deviation, one for all or by outcome name.
+        deterministic: says that there is no noise.
+        rng: seed, or a numpy Generator or ``None`` to draw one.
+        time_limit: wall time in seconds; worker processes are killed when it is over.
+        target: stop at a feasible observation this good.
+        kkt_tol: stop when the expected squared KKT residuals fall below it.
+        workers: ``None`` evaluates in this process; a number starts as many worker processes (-1: one per
+            core), which may crash, hang or print what they like; a ``concurrent.futures.Executor`` or a Dask
+            ``Client`` gets the evaluations instead.
+        slots: evaluations under way at once, by default one per worker.
+        timeout: seconds one evaluation may take. Its worker process is killed with everything it started
+            (one is used even without ``workers``); an executor's evaluation is given up.
+        retries: how often a failed evaluation is tried again.
+        max_failure_rate: part of the evaluations that may fail before the run stops, once there are 20.
+        store: file that keeps the run; a run that is there is continued.
+        callback: called after every evaluation with a `Snapshot`; raising ``StopIteration`` ends the run.
+        progress: show a progress bar on a terminal.
+        options: options of the method.
+
+    Returns:
+        The answer, a SciPy ``OptimizeResult``; see `Result` for its fields. Ctrl-C returns the answer so far.
+        When a run stops before its budget is spent, evaluations under way are abandoned; with a ``store``
+        they are made anew when it is continued.
+
+    Raises:
+        ArgumentError: an argument is wrong.
+        OutcomeError: the function does not return the outcomes.
+        TooManyFailuresError: no evaluation succeeded.
+        WorkerError: no worker can load the function, or the executor is broken, before anything succeeded.
+    """
+    problem = _read_problem(fun, bounds, constraints, objective, noise, deterministic)
+    stopping = Stopping(time_limit, target, kkt_tol, max_failure_rate)
+    if budget is None:
+        raise ArgumentError("budget", "an integer of at least 1", None)
+    retries = count("retries", retries, least=0)
+    evaluator = make_evaluator(problem, workers, slots, timeout)
+    with (
+        evaluator,
+        Optimizer(
+            problem,
+            method,
+            budget=budget,
+            x0=x0,
+            data=data,
+            n_init=n_init,
+            rng=rng,
+            options=options,
+            store=store,
+        ) as optimizer,
+        Interrupts() as interrupts,
+        ProgressBar(optimizer, progress, stopping) as bar,
+    ):
+        dispatch = Dispatch(optimizer, evaluator, interrupts, retries)
+        try:
+            reason = dispatch.run(stopping, callback, bar)
+        except (KeyboardInterrupt, WorkerError) as stop:
+            dispatch.collect()
+            if optimizer.log.incumbent() is None:
+                raise
+            reason = "interrupted" if isinstance(stop, KeyboardInterrupt) else str(stop)
+        evaluator.close()
+        return optimizer.result(reason)
+
+
+def make_evaluator(
+    problem: Problem, workers: Any = None, slots: int | None = None, timeout: float | None = None
+) -> Evaluator:
+    """Return where the evaluations of a run take place; the arguments are those of `minimize`."""
+    timeout = positive("timeout", timeout)
+    if slots is not None:
+        slots = count("slots", slots)
+    if hasattr(workers, "get_executor"):  # a Dask client
+        workers = workers.get_executor(pure=False)
+    if isinstance(workers, Executor):
+        from lcbo.evaluation.executors import FutureEvaluator
+
+        return FutureEvaluator(problem, workers, timeout, slots)
+    if workers is None and timeout is None:
+        if slots is not None:
+            raise ArgumentError("slots", "None without workers", slots)
+        return InProcess(problem)
+    from lcbo.evaluation.pool import ProcessPool, available_cores
+
+    number = 1 if workers is None else workers
+    if isinstance(number, bool) or not isinstance(number, Integral) or not (number == -1 or int(number) >= 1):
+        expected = "a number of processes, -1 for one per core, an Executor or a Dask Client"
+        raise ArgumentError("workers", expected, repr(workers))
+    return ProcessPool(problem, available_cores() if number == -1 else int(number), timeout, slots)
+
+
+def _read_problem(
+    fun: Callable[[Array], Any] | Problem,
+    bounds: BoundsLike | None,
+    constraints: Any,
+    objective: str | Objective,
+    noise: float | Mapping[str, float] | None,
+    deterministic: bool,
+) -> Problem:
+    """Return the problem to solve: the one passed, or one built from the arguments."""
+    if not isinstance(fun, Problem):
+        if not callable(fun):
+            raise ArgumentError("fun", "a function or a Problem", repr(fun))
+        if bounds is None:
+            raise ArgumentError("bounds", "a (low, high) pair per variable", None)
+        return Problem(bounds, constraints, objective, fun=fun, noise=noise, deterministic=deterministic)
+    given = {
+        "bounds": bounds is not None,
+        "constraints": not isinstance(constraints, tuple) or constraints != (),
+        "objective": objective != "objective",
+        "noise": noise is not None,
+        "deterministic": deterministic,
+    }
+    if any(given.values()):
+        names = [name for name, is_given in given.items() if is_given]
+        raise ArgumentError(names[0], "nothing beside a Problem, which states it itself", "a value")
+    if fun.fun is None:
+        raise ArgumentError("fun", "a Problem with its own function (Problem(..., fun=...))", "one without")
+    return fun

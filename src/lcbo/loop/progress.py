@@ -1,0 +1,91 @@
+"""A progress bar on a terminal or in a notebook; silent anywhere else."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from lcbo.loop.stopping import Stopping
+from lcbo.optimizer.optimizer import Optimizer
+
+
+class ProgressBar:
+    """Shows how a run goes: evaluations, best value or violation, step size, pace, failures, time left.
+
+    Args:
+        optimizer: the run to watch.
+        show: ``False`` never shows anything.
+        stopping: the limits of the run, for the time that is left.
+    """
+
+    def __init__(self, optimizer: Optimizer, show: bool, stopping: Stopping) -> None:
+        console = Console(stderr=True)
+        self._optimizer, self._stopping = optimizer, stopping
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[state]}"),
+            TimeElapsedColumn(),
+            console=console,
+            disable=not show or not (console.is_terminal or console.is_jupyter),
+        )
+        self._start, self._before = time.monotonic(), optimizer.n_ended
+        self._task = self._bar.add_task(optimizer.method, total=optimizer.budget, state="")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.update()
+        self._bar.stop()
+
+    def update(self, busy: int = 0, slots: int = 1) -> None:
+        """Show the state of the run; ``busy`` of ``slots`` evaluations are under way."""
+        if not self._bar.disable:
+            state = " · ".join(self.state(busy, slots))
+            self._bar.update(self._task, completed=self._optimizer.n_ended, state=state)
+
+    def state(self, busy: int = 0, slots: int = 1) -> list[str]:
+        """Return what is worth saying, most important first."""
+        log, info = self._optimizer.log, self._optimizer.info()
+        seen = log.incumbent()
+        parts = []
+        if log.best is not None:
+            parts.append(f"best {log.best.outcomes[log.problem.objective.name]:.6g}")
+        elif seen is not None:
+            parts.append(f"violation {log.problem.infeasibility(seen.outcomes, log.scale()):.2g} sd")
+        if "step" in info:
+            parts.append(f"step {info['step']:.2g}")
+        if log.n_failed:
+            parts.append(f"{log.n_failed} failed")
+        if slots > 1:
+            parts.append(f"{busy}/{slots} busy")
+        return parts + self._pace()
+
+    def _pace(self) -> list[str]:
+        """Return evaluations per minute in this process and the time left at that pace."""
+        done, seconds = self._optimizer.n_ended - self._before, time.monotonic() - self._start
+        if not done:
+            return []
+        limits = [self._stopping.seconds_left(self._optimizer)]
+        if self._optimizer.budget is not None:
+            limits.append((self._optimizer.budget - self._optimizer.n_ended) * seconds / done)
+        left = min((limit for limit in limits if limit is not None), default=None)
+        pace = [f"{60.0 * done / seconds:.3g}/min"]
+        return pace if left is None else [*pace, f"{_duration(left)} left"]
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration in the largest unit that fits."""
+    for unit, name in ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min")):
+        if seconds >= 1.5 * unit:
+            return f"{seconds / unit:.1f} {name}"
+    return f"{seconds:.0f} s"

@@ -1,0 +1,76 @@
+"""When a run stops, and the reason in words."""
+
+from __future__ import annotations
+
+import math
+import time
+from numbers import Real
+
+from lcbo.checks import fraction, positive
+from lcbo.errors import ArgumentError
+from lcbo.evaluation.evaluate import MAX_FAILURE_RATE, too_many_failed
+from lcbo.optimizer.optimizer import Optimizer
+
+
+class Stopping:
+    """Limits of a run beside its budget; the clock starts when it is made.
+
+    Args:
+        time_limit: wall time in seconds; one evaluation is waited for in any case.
+        target: stop at a feasible observation with at least this objective value.
+        kkt_tol: stop when ``r_s + spread_s`` and ``r_f + spread_f`` at the recommended point are both
+            below it, that is when the expected squared KKT residuals are (units as in `Result.kkt`).
+        max_failure_rate: stop when a larger part of at least 20 evaluations has failed.
+    """
+
+    def __init__(
+        self,
+        time_limit: float | None = None,
+        target: float | None = None,
+        kkt_tol: float | None = None,
+        max_failure_rate: float = MAX_FAILURE_RATE,
+    ) -> None:
+        self._time_limit = positive("time_limit", time_limit)
+        self._kkt_tol = positive("kkt_tol", kkt_tol)
+        if target is not None and (not isinstance(target, Real) or math.isnan(target)):
+            raise ArgumentError("target", "a number", repr(target))
+        self._max_failure_rate = fraction("max_failure_rate", max_failure_rate)
+        self._target = target
+        self.start = time.monotonic()
+        self._iteration = -1.0
+
+    def seconds_left(self, optimizer: Optimizer) -> float | None:
+        """Return the time left, ``None`` without a limit and before the first evaluation has ended."""
+        if self._time_limit is None or optimizer.n_ended == 0:
+            return None
+        return max(0.0, self.start + self._time_limit - time.monotonic())
+
+    def reason(self, optimizer: Optimizer) -> str | None:
+        """Return why the run should stop now, or ``None``."""
+        log = optimizer.log
+        if too_many_failed(len(log.observations), log.n_failed, self._max_failure_rate):
+            last = next(o.failed for o in reversed(log.observations) if o.failed)
+            return (
+                f"too many evaluations failed ({log.n_failed} of {len(log.observations)}; the last: {last})"
+            )
+        if self._time_limit is not None and time.monotonic() - self.start >= self._time_limit:
+            return f"time limit of {self._time_limit:g} s reached"
+        sign = optimizer.problem.objective.sign
+        if (
+            self._target is not None
+            and log.best is not None
+            and log.objective(log.best) <= sign * self._target
+        ):
+            return f"target of {self._target:g} reached"
+        if self._kkt_tol is not None and self._stationary(optimizer, self._kkt_tol):
+            return f"KKT tolerance of {self._kkt_tol:g} reached"
+        return None
+
+    def _stationary(self, optimizer: Optimizer, tol: float) -> bool:
+        """Return whether the recommended point is a KKT point within ``tol``; looked at once an iteration."""
+        iteration = optimizer.info().get("iteration", 0.0)
+        if iteration == self._iteration:
+            return False
+        self._iteration = iteration
+        at = optimizer.stationarity()
+        return at is not None and at.r_s + at.spread_s <= tol and at.r_f + at.spread_f <= tol

@@ -1,0 +1,71 @@
+"""What methods that model all their data share: the model as they see it, and the answer from it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import torch
+
+from lcbo.methods.base.queued import QueuedMethod
+from lcbo.methods.base.recommend import believed, recommended
+from lcbo.methods.protocol import Array, Belief, Setup
+from lcbo.models.growing import GrowingModel
+from lcbo.models.surrogate import Model
+from lcbo.models.transforms import TRANSFORMS, Transform
+from lcbo.types import Term
+
+
+class AllDataMethod(QueuedMethod):
+    """Sees the outputs through a transform; its belief is in user units all the same.
+
+    Args:
+        setup: the problem.
+        growing: the model's settings.
+        transform: what the model sees of the outputs.
+    """
+
+    def __init__(self, setup: Setup, growing: GrowingModel, transform: Transform) -> None:
+        super().__init__(setup)
+        self._growing = growing
+        self._transform = transform
+        self._user_model: Model | None = None
+
+    @property
+    @abstractmethod
+    def _fitted(self) -> bool:
+        """Whether there is a model to answer from."""
+
+    def tell(self, key: int, y: Array | None) -> None:
+        """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
+        self.history.settle(key, y)
+        self._user_model = None
+
+    @torch.inference_mode()
+    def recommend(self) -> Array | None:
+        """Return the evaluated point with the best posterior."""
+        if not self._fitted:
+            return None
+        model, _, terms = self._model()
+        return recommended(model, terms)
+
+    @torch.inference_mode()
+    def belief(self, u: Array) -> Belief | None:
+        """Return the model's belief at a point, or ``None`` before the first fit."""
+        return believed(self._current_model(), u) if self._fitted else None
+
+    def _model(self, refit: bool = False) -> tuple[Model, Array, tuple[Term, ...]]:
+        """The model of everything told so far, the outputs it saw and the conditions on them."""
+        keys = self.history.recent(None)
+        y, terms = self._transform(self.history.y[keys], self.setup.terms)
+        model = self._growing.update(keys, self.history.u[keys], y, refit=refit)
+        self._user_model = model if self._transform is TRANSFORMS["zscore"] else None
+        return model, y, terms
+
+    def _current_model(self) -> Model:
+        """The model in user units; hyperparameters as last fitted."""
+        if self._user_model is None:
+            keys = self.history.recent(None)
+            self._user_model = self._growing.update(
+                keys, self.history.u[keys], self.history.y[keys], refit=False
+            )
+        return self._user_model

@@ -1,0 +1,119 @@
+"""Methods without a model: the shared initial design first, then whatever a rule asks for.
+
+What a rule sees of the outputs is scaled: the objective and the terms over the standard deviation each output
+has in the initial design, so that units do not matter. Where an outcome is missing or an evaluation failed,
+it sees the worst value of the run so far: bad enough to turn away, and not so bad as to ruin a rule that
+interpolates.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcbo.methods.base.archive import TOLD
+from lcbo.methods.base.design import best_index, term_values
+from lcbo.methods.base.queued import QueuedMethod
+from lcbo.methods.protocol import Array, Belief, Proposal, Setup
+from lcbo.models.data import Scaling
+
+
+class ModelFree(QueuedMethod):
+    """Initial design, then the batches of `batch`, each once the one before has been told.
+
+    Attributes:
+        role: of the proposals after the initial design.
+        scaled: whether the rule sees scaled outputs.
+        iteration: how many batches there have been after the initial design.
+        restarts: how often the rule has begun anew.
+    """
+
+    role = "explore"
+    scaled = True
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.restarts = 0
+
+    @abstractmethod
+    def batch(self) -> list[Array]:
+        """Return the next points of the unit cube; everything asked for so far has been told."""
+
+    def further(self, count: int) -> list[Array]:  # noqa: ARG002  (for methods that can always say more)
+        """Return up to ``count`` points more while the batch is out."""
+        return []
+
+    def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:
+        """Return new proposals without waiting for outcomes; see the protocol."""
+        if not self._queue and not len(self.history.pending(0)):
+            self._refill()
+        points, further = self._take(n, most)
+        if further:
+            points += [(u, self.role) for u in self.further(further)]
+        return [Proposal(self.history.add(u), u, role, self.iteration) for u, role in points]
+
+    def tell(self, key: int, y: Array | None) -> None:
+        """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
+        self.history.settle(key, y)
+
+    def recommend(self) -> Array | None:
+        """Return ``None``: without a model the best observed point is the answer."""
+        return None
+
+    def belief(self, u: Array) -> Belief | None:  # noqa: ARG002  (there is no model at any point)
+        """Return ``None``: there is no model."""
+        return None
+
+    def info(self) -> Mapping[str, float]:
+        """Return the number of the batch and of restarts."""
+        return {"iteration": self.iteration, "restarts": self.restarts}
+
+    def _refill(self) -> None:
+        if len(self._told()) == 0:
+            self._queue_another_design()
+            return
+        _ = self.scale  # settled by the initial design, whoever asks for it first
+        self._queue = [(u, self.role) for u in self.batch()]
+        self.iteration += 1
+
+    def _told(self) -> NDArray[np.intp]:
+        """Keys of the points with outcomes."""
+        return self.history.recent(None)
+
+    def best(self) -> int:
+        """Return the key of the best point observed so far."""
+        told = self._told()
+        return int(told[best_index(self.history.y[told], self.setup.terms)])
+
+    @cached_property
+    def scale(self) -> Array:
+        """Standard deviation of every output over the initial design, for the whole run."""
+        if not self.scaled:
+            return np.ones(self.setup.n_outputs)
+        return Scaling.of(self.history.y[self._told()]).std
+
+    def values(self, key: int) -> tuple[float, Array]:
+        """Return the scaled objective and terms of an ended proposal, the worst so far where missing."""
+        y = self.history.y[key] if self.history.status[key] == TOLD else np.full(self.setup.n_outputs, np.nan)
+        objective, terms = self._scaled(y)
+        if np.isnan(objective) or np.isnan(terms).any():
+            objectives, rows = self._scaled(self.history.y[self._told()])
+            equality = np.array([t.equality for t in self.setup.terms], dtype=bool)
+            terms = np.where(np.isnan(terms), _worst(np.where(equality, np.abs(rows), rows)), terms)
+            objective = _worst(objectives[:, None])[0] if np.isnan(objective) else objective
+        return float(objective), terms
+
+    def _scaled(self, y: Array) -> tuple[Array, Array]:
+        scale = self.scale
+        terms = term_values(y, self.setup.terms) / scale[[t.row for t in self.setup.terms]]
+        return y[..., 0] / scale[0], terms
+
+
+def _worst(values: Array) -> Array:
+    """Largest known value of every column of ``n x T``; 0 where there is none."""
+    known = np.where(np.isnan(values), -np.inf, values).max(0, initial=-np.inf)
+    return np.where(np.isinf(known), 0.0, known)

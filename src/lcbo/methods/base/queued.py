@@ -1,0 +1,72 @@
+"""What all our methods share: every evaluation by key, and a queue of points still to be handed out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lcbo.methods.base.archive import History
+from lcbo.methods.base.design import initial_design
+from lcbo.methods.protocol import Array, Event, Method, Proposal, Setup
+from lcbo.random import generator
+
+Point = tuple[Array, str]  # of the unit cube, with the role it will have
+
+
+class QueuedMethod(Method):
+    """Begins with the initial design in its queue.
+
+    Attributes:
+        history: all evaluations.
+        iteration: what the method counts as one.
+        n_included: how many points were evaluated elsewhere.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.history = History(setup.dim, setup.n_outputs)
+        self.iteration = 0
+        self.n_included = 0
+        self._queue: list[Point] = [(u, "init") for u in initial_design(setup)]
+
+    def include(self, u: Array, y: Array) -> int:
+        """Take a point evaluated elsewhere into the data and return the key it got."""
+        key = self.history.add(u)
+        self.tell(key, y)
+        self.n_included += 1
+        return key
+
+    def _take(self, n: int | None, most: int | None) -> tuple[list[Point], int]:
+        """Take points off the queue; also return how many are wanted beyond it (see `Method.ask`)."""
+        limits = [limit for limit in (n, most) if limit is not None]
+        count = min([len(self._queue), *limits])
+        points, self._queue = self._queue[:count], self._queue[count:]
+        return points, 0 if n is None else min(limits) - count
+
+    def _queue_another_design(self) -> None:
+        """Begin again with uniform points: every evaluation so far has failed."""
+        self._queue = [(u, "init") for u in self._uniform(max(self.setup.n_init, 1))]
+
+    def _uniform(self, count: int) -> Array:
+        rng = generator(self.setup.seed, "uniform", self.history.size)
+        points: Array = rng.random((count, self.setup.dim))
+        return points
+
+    def _queue_state(self) -> dict[str, Any]:
+        """Return iteration and queue as JSON values."""
+        return {
+            "iteration": self.iteration,
+            "queue": [[u.tolist(), role] for u, role in self._queue],
+        }
+
+    def _restore_queue(self, state: Mapping[str, Any], events: Sequence[Event]) -> None:
+        """Enter the evaluations up to a state, then take its iteration and queue."""
+        for event in events:
+            if isinstance(event, Proposal):
+                self.history.add(event.u)
+            else:
+                self.tell(event.key, event.y)
+        self.iteration = state["iteration"]
+        self._queue = [(np.array(u), role) for u, role in state["queue"]]

@@ -1,0 +1,64 @@
+"""What a model says about the points it was built on and about one point: the answer's ingredients."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from scipy.special import log_ndtr, ndtr
+
+from lcbo.methods.base.design import term_values
+from lcbo.methods.protocol import Array, Belief, Term
+from lcbo.models.surrogate import Model
+
+
+def standardised_terms(model: Model, mean: Array, terms: tuple[Term, ...]) -> Array:
+    """Term values over each output's scale; the zero level stays where the user put it.
+
+    Args:
+        model: gives the scaling.
+        mean: ``n x B`` standardised outputs.
+        terms: the conditions.
+    """
+    scaling = model.scaling
+    values = term_values(mean * scaling.std + scaling.mean, terms)
+    return values / scaling.std[[t.row for t in terms]]
+
+
+def recommended(model: Model, terms: tuple[Term, ...]) -> Array:
+    """Return the point with the best posterior among those the model was built on.
+
+    Least mean objective among points whose joint probability of feasibility is at least one half;
+    where there is none, the most probably feasible point.
+    """
+    rows = [t.row for t in terms]
+    equality = np.array([[t.equality] for t in terms], dtype=bool).reshape(-1, 1)
+    mean, var = (moment.numpy() for moment in model.gp.predict(model.gp.x))
+    values = standardised_terms(model, mean.T, terms).T
+    spread = np.sqrt(np.maximum(var[rows], 1e-18))
+    tol = np.array([[t.tol] for t in terms]).reshape(-1, 1) / model.scaling.std[rows][:, None]
+    # log P(|h| <= tol) is that of the nearer bound beyond it and of the interval inside; the log keeps
+    # hopeless points comparable.
+    excess = np.where(equality, np.abs(values) - tol, values)
+    inside = ndtr((tol - values) / spread) - ndtr((-tol - values) / spread)
+    two_sided = np.where(excess > 0.0, log_ndtr(-excess / spread), np.log(np.maximum(inside, 1e-300)))
+    one_sided = log_ndtr(-values / spread)
+    feasibility = np.where(equality, two_sided, one_sided).sum(0)
+    likely = feasibility >= math.log(0.5)
+    best = np.where(likely, mean[0], np.inf).argmin() if likely.any() else feasibility.argmax()
+    return model.gp.x[int(best)].numpy().copy()
+
+
+def believed(model: Model, u: Array) -> Belief:
+    """Return the model's belief at a point, in user units."""
+    post, std = model.gp.posterior(torch.from_numpy(u)), model.scaling.std
+    slope_var = post.gradient_cov.diagonal(dim1=-2, dim2=-1).clamp_min(0.0)
+    return Belief(
+        u=u,
+        mean=post.mean.numpy() * std + model.scaling.mean,
+        std=post.var.sqrt().numpy() * std,
+        gradient=post.gradient.numpy() * std[:, None],
+        gradient_std=slope_var.sqrt().numpy() * std[:, None],
+        scale=std,
+    )

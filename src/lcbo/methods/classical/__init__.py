@@ -1,0 +1,1 @@
+"""Methods without a model: COBYQA, COBYLA, CMA-ES, Sobol search."""

@@ -1,0 +1,71 @@
+"""COBYQA behind ask/tell: SciPy's derivative-free trust-region SQP, one evaluation at a time.
+
+SciPy gets the unit cube as bounds, the objective and one constraint vector: the terms of the setup,
+equalities with both bounds at 0. Nothing else stands between SciPy and the problem, so the points are those
+of SciPy's own run, bit for bit.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+
+import numpy as np
+from scipy.optimize import Bounds, NonlinearConstraint, minimize
+
+from lcbo.methods.classical.callback import CallbackSolver, Evaluate, Solve, Together, Value
+from lcbo.methods.classical.options import CobyqaOptions
+from lcbo.methods.protocol import Array, Setup, Term
+
+
+class Cobyqa(CallbackSolver):
+    """SciPy's COBYQA with restarts."""
+
+    def __init__(self, setup: Setup, options: CobyqaOptions) -> None:
+        super().__init__(setup)
+        self.options, self.scaled = options, options.scale
+
+    def _solve(self, start: Array) -> Solve:
+        return partial(_run, start, self.setup.terms, self.options)
+
+
+def _run(start: Array, terms: tuple[Term, ...], options: CobyqaOptions, evaluate: Evaluate) -> None:
+    def unlocked(u: Array) -> Value:
+        with _lock_released():
+            return evaluate(u)
+
+    both = Together(len(start), unlocked)
+
+    def terms_at(u: Array) -> Array:
+        return both.terms(np.clip(u, 0.0, 1.0))  # SciPy clips before it evaluates and forgets to afterwards
+
+    lower = [0.0 if term.equality else -np.inf for term in terms]
+    minimize(
+        both.objective,
+        start,
+        method="COBYQA",
+        bounds=Bounds(np.zeros(len(start)), np.ones(len(start))),
+        constraints=[NonlinearConstraint(terms_at, lower, np.zeros(len(terms)))] if terms else [],
+        options={"initial_tr_radius": options.radius, "final_tr_radius": options.final_radius},
+    )
+
+
+@contextmanager
+def _lock_released() -> Iterator[None]:
+    """Let other runs compute while this one waits for an evaluation.
+
+    SciPy up to 1.17 runs COBYQA under one lock of the process. A run that waits with the lock held would stop
+    every other one for ever. The lock keeps two runs from computing at once, which it still does.
+    """
+    lock: threading.Lock | None = getattr(import_module("scipy.optimize._cobyqa_py"), "COBYQA_LOCK", None)
+    if lock is None:
+        yield
+        return
+    lock.release()
+    try:
+        yield
+    finally:
+        lock.acquire()

@@ -1,0 +1,1 @@
+"""LCBO, the paper's method and our default."""

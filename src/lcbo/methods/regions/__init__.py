@@ -1,0 +1,1 @@
+"""Trust-region methods: SCBO and HDsafeBO."""

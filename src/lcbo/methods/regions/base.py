@@ -1,0 +1,167 @@
+"""What SCBO and HDsafeBO share: batches from a box whose length follows successes and failures."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lcbo.acquisition.conditions import Conditions
+from lcbo.acquisition.thompson import SAMPLERS
+from lcbo.methods.base.archive import PENDING
+from lcbo.methods.base.model_based import AllDataMethod
+from lcbo.methods.protocol import Array, Event, Proposal, Setup
+from lcbo.methods.regions.options import RegionOptions
+from lcbo.models.gp import Hyperparameters
+from lcbo.models.growing import WARM_FIT, GrowingModel
+from lcbo.models.surrogate import Model
+from lcbo.models.transforms import TRANSFORMS, Transform
+from lcbo.random import generator
+from lcbo.steps.trust_region import Region, RegionEvent, Rules
+
+LEAST_GAIN = 1e-3  # of the best value: a smaller improvement is no success
+
+
+class TrustRegionMethod(AllDataMethod):
+    """The state machine: initial design, then batches chosen in the region around the best point.
+
+    A batch is judged when all of it is told. Points asked for beyond it are judged with the first batch that
+    ends after them. A restart keeps all data and needs no new design: the region returns to its first length
+    around the best point known.
+
+    Attributes:
+        region: the trust region now.
+        events: what happened to it after every batch.
+    """
+
+    def __init__(
+        self, setup: Setup, options: RegionOptions, transform: Transform = TRANSFORMS["zscore"]
+    ) -> None:
+        growing = GrowingModel(
+            Hyperparameters.start(setup.n_outputs, options.kernel, options.hyperparameters),
+            WARM_FIT if options.fit == "map" else None,
+            standardise=options.standardise,
+        )
+        super().__init__(setup, growing, transform)
+        self.options = options
+        self.batch = math.ceil(setup.dim / 2) if options.batch is None else options.batch
+        self.rules = Rules.of(
+            options.length, setup.dim, self.batch, options.success_tolerance, options.failure_tolerance
+        )
+        self.region = Region(self.rules.first)
+        self.events: list[RegionEvent] = []
+        self.sampler = SAMPLERS[options.sampler]
+        self._batch: list[int] = []
+        self._unjudged: list[int] = []
+
+    @abstractmethod
+    def centre(self, y: Array) -> int:
+        """Return which of ``n x B`` outputs is that of the region's centre."""
+
+    @abstractmethod
+    def succeeded(self, y: Array, fresh: NDArray[np.bool_]) -> bool:
+        """Return whether the ``fresh`` rows of ``n x B`` outputs are a success over the others."""
+
+    @abstractmethod
+    def choose(
+        self, model: Model, conditions: Conditions, centre: Tensor, count: int, rng: np.random.Generator
+    ) -> Tensor:
+        """Return ``count x d`` points of the region around ``centre``."""
+
+    @torch.inference_mode()
+    def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:
+        """Return new proposals without blocking; see the protocol."""
+        if not self._queue and not (self.history.status[self._batch] == PENDING).any():
+            self._advance()
+        points, further = self._take(n, most)
+        proposals = [self._propose(u, role) for u, role in points]
+        self._batch += [proposal.key for proposal in proposals]
+        if further:
+            chosen = self._uniform if self.iteration == 0 else self._chosen
+            proposals += [self._propose(u, "explore") for u in chosen(further)]
+        return proposals
+
+    @property
+    def _fitted(self) -> bool:
+        return self.iteration > 0
+
+    def info(self) -> Mapping[str, float]:
+        """Return iteration, length of the region as ``step``, its restarts and counters."""
+        return {
+            "iteration": self.iteration,
+            "step": self.region.length,
+            "restarts": self.region.restarts,
+            "successes": self.region.successes,
+            "failures": self.region.failures,
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Return region, events, hyperparameters and what of the batch is still to be asked for."""
+        return {
+            **self._queue_state(),
+            "region": asdict(self.region),
+            "events": [asdict(event) for event in self.events],
+            "model": self._growing.state(),
+            "batch": self._batch,
+            "unjudged": self._unjudged,
+            "included": self.n_included,
+        }
+
+    def restore(self, state: Mapping[str, Any], events: Sequence[Event]) -> None:
+        """Go on from a state: enter the evaluations; the model is built when it is needed."""
+        self._restore_queue(state, events)
+        self.region = Region(**state["region"])
+        self.events = [RegionEvent(**event) for event in state["events"]]
+        self._growing.restore(state["model"])
+        self._batch, self._unjudged = list(state["batch"]), list(state["unjudged"])
+        self.n_included = state["included"]
+
+    def _propose(self, u: Array, role: str) -> Proposal:
+        key = self.history.add(u)
+        self._unjudged.append(key)
+        return Proposal(key, u, role, self.iteration)
+
+    def _advance(self) -> None:
+        """Judge the batch that has ended, fit, and queue the next one."""
+        self._batch = []
+        keys = self.history.recent(None)
+        if len(keys) == 0:
+            self._queue_another_design()
+            return
+        ended = [key for key in self._unjudged if self.history.status[key] != PENDING]
+        self._unjudged = [key for key in self._unjudged if self.history.status[key] == PENDING]
+        if self.iteration == 0:
+            self._record("start", self.region.length)
+        else:
+            fresh = np.isin(keys, ended)
+            success = bool(fresh.any()) and self.succeeded(self.history.y[keys], fresh)
+            self.region, changes = self.region.judged(success, self.rules)
+            for kind, length in changes:
+                self._record(kind, length)
+        if self.iteration % self.options.fit_every == 0:
+            self._model(refit=True)
+        self.iteration += 1
+        self._queue = [(u, "explore") for u in self._chosen(self.batch)]
+
+    def _record(self, kind: str, length: float) -> None:
+        evaluations = int((self.history.status != PENDING).sum()) - self.n_included
+        self.events.append(RegionEvent(kind, length, self.iteration, evaluations))
+
+    def _chosen(self, count: int) -> Array:
+        """Points of the region around the best point, by the model of all that is told."""
+        keys = self.history.recent(None)
+        u, y = self.history.u[keys], self.history.y[keys]
+        model, _, terms = self._model()
+        rng = generator(self.setup.seed, "thompson", self.history.size)
+        conditions = Conditions.of(terms, model.scaling)
+        points: Array = self.choose(
+            model, conditions, torch.from_numpy(u[self.centre(y)]), count, rng
+        ).numpy()
+        return points

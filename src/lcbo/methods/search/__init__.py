@@ -1,0 +1,1 @@
+"""Global Bayesian optimization: CEI and EPBO."""

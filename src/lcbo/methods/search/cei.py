@@ -1,0 +1,17 @@
+"""CEI: constrained expected improvement (Gardner et al. 2014), in logarithms."""
+
+from __future__ import annotations
+
+from lcbo.acquisition.conditions import Conditions
+from lcbo.acquisition.improvement import LogConstrainedImprovement
+from lcbo.acquisition.maximize import Objective
+from lcbo.acquisition.moments import Predictor
+from lcbo.methods.search.base import GlobalSearch
+
+
+class Cei(GlobalSearch):
+    """Improves on the best feasible value observed; until there is one, seeks feasibility alone."""
+
+    def acquisition(self, predictor: Predictor, conditions: Conditions, best: float | None) -> Objective:
+        """Return log CEI, or the log probability of feasibility while nothing feasible was observed."""
+        return LogConstrainedImprovement(predictor, conditions, best)

@@ -1,0 +1,30 @@
+"""EPBO: an exact penalty of optimistic violations (Lu and Paulson 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lcbo.acquisition.conditions import Conditions
+from lcbo.acquisition.exact_penalty import ExactPenalty
+from lcbo.acquisition.maximize import Objective
+from lcbo.acquisition.moments import Predictor
+from lcbo.methods.protocol import Setup
+from lcbo.methods.search.base import GlobalSearch
+from lcbo.methods.search.options import EpboOptions
+from lcbo.steps.schedules import at
+
+
+class Epbo(GlobalSearch):
+    """Minimises the lower confidence bound of f plus a growing penalty of those of the violations."""
+
+    def __init__(self, setup: Setup, options: EpboOptions) -> None:
+        super().__init__(setup, options)
+        self._beta, self._rho = options.beta, options.rho
+
+    def acquisition(self, predictor: Predictor, conditions: Conditions, _best: float | None) -> Objective:
+        """Return the negative penalised bound with the penalty factor of this iteration."""
+        return ExactPenalty(predictor, conditions, at(self._rho, self.iteration), self._beta)
+
+    def info(self) -> Mapping[str, float]:
+        """Return iteration and penalty factor."""
+        return {**super().info(), "penalty": at(self._rho, max(self.iteration, 1))}

@@ -1,0 +1,1 @@
+"""The ask/tell optimizer, its records and its answer."""

@@ -1,0 +1,180 @@
+"""What a run answers: the design, how feasible it is and how stationary.
+
+Which point is the answer depends on what is known of the noise:
+
+- deterministic: the best feasible point observed, what was seen there is the truth;
+- noise known: the point the model recommends, with the model's values. The best *observed* value of a
+  noisy run is optimistically biased, so it only stands beside it (``x_observed``);
+- noise unknown: as noisy, unless the model reproduces the best observed point almost exactly (all outputs
+  within 1 % of their scale, both in error and in standard deviation). Then the noise is negligible,
+  observed values can be trusted, and the best observed feasible point is the answer.
+"""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+
+import numpy as np
+from scipy.special import ndtr
+
+from lcbo.errors import ModelError
+from lcbo.methods.protocol import Belief, Method
+from lcbo.optimizer.kkt import Kkt, kkt
+from lcbo.optimizer.log import Log
+from lcbo.optimizer.result import Result, Snapshot
+from lcbo.problem import Problem
+from lcbo.types import Array
+
+_NEGLIGIBLE = 1e-2  # of an output's scale: error and standard deviation of a model without noise
+
+
+def snapshot(log: Log, info: Mapping[str, float]) -> Snapshot:
+    """Return the best observed point so far, without asking the model: cheap enough for every callback."""
+    seen = log.incumbent()
+    result = Snapshot()
+    result.x = None if seen is None else seen.x.copy()
+    result.fun = math.nan if seen is None else seen.outcomes[log.problem.objective.name]
+    result.constr = {} if seen is None else _constrained(log.problem, seen.outcomes)
+    result.success = log.best is not None
+    result.latest = log.observations[-1] if log.observations else None
+    result.info = dict(info)
+    result.nfev = len(log.observations) - log.n_data
+    result.nit = int(info.get("iteration", 0))
+    result.nfail = log.n_failed
+    return result
+
+
+def answer(problem: Problem, method: Method, log: Log, *, reason: str, min_pof: float) -> Result:
+    """Return the answer of a run, chosen as the module docstring says."""
+    seen = snapshot(log, method.info())
+    result = Result()
+    result.x = result.x_observed = seen.x
+    result.fun = result.fun_observed = seen.fun
+    result.constr = result.constr_observed = seen.constr
+    result.success = seen.success
+    result.pof = float(seen.success)
+    result.nfev, result.nit, result.nfail = seen.nfev, seen.nit, seen.nfail
+
+    belief = None if seen.x is None else _belief(method, problem.space.to_unit(seen.x))
+    recommended = _recommended(method)
+    result.x_recommended = None if recommended is None else problem.space.from_unit(recommended.u)
+    by_model = recommended is not None and not _trusts_observed(problem, log, belief)
+    if by_model and recommended is not None:
+        belief = recommended
+        outcomes = problem.from_rows(belief.mean)
+        result.x, result.fun = result.x_recommended, outcomes[problem.objective.name]
+        result.constr = _constrained(problem, outcomes)
+        result.pof = feasibility(problem, belief)
+        result.success = result.pof >= min_pof
+    result.multipliers, result.kkt = _stationarity_fields(log, belief)
+    result.reason = reason
+    result.message = _message(result, by_model)
+    result.history = log.history()
+    result.versions = versions()
+    return result
+
+
+def feasibility(problem: Problem, belief: Belief) -> float:
+    """Return the joint probability of feasibility, the outputs being independent.
+
+    It is the product of ``Phi((ub - mean) / std) - Phi((lb - mean) / std)`` over the constrained outcomes.
+    """
+    rows = {name: row for row, name in enumerate(problem.outcomes)}
+    intervals: dict[str, tuple[float, float]] = {}
+    for c in problem.constraints:
+        low, high = intervals.get(c.name, (-math.inf, math.inf))
+        intervals[c.name] = max(low, c.interval[0]), min(high, c.interval[1])
+    probability = 1.0
+    for name, (low, high) in intervals.items():
+        mean, std = float(belief.mean[rows[name]]), float(belief.std[rows[name]])
+        if std > 0.0:
+            probability *= float(ndtr((high - mean) / std) - ndtr((low - mean) / std))
+        else:
+            probability *= float(low <= mean <= high)
+    return probability
+
+
+def stationarity(log: Log, belief: Belief) -> Kkt:
+    """Return multipliers and KKT residuals at the point of a belief, in the units of the run.
+
+    A method's own scale is that of its local data and shrinks as the run converges; the standard deviation
+    over the whole run makes residuals of early and late iterations comparable.
+    """
+    return kkt(
+        belief.u,
+        log.problem.terms,
+        belief.mean,
+        belief.std,
+        belief.gradient,
+        belief.gradient_std,
+        np.array(list(log.scale().values())),
+    )
+
+
+def versions() -> dict[str, str]:
+    """Return the versions a result depends on, without importing the packages."""
+    packages = ("lcbo", "torch", "botorch", "numpy", "scipy")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}
+
+
+def _stationarity_fields(log: Log, belief: Belief | None) -> tuple[dict[str, float], dict[str, float]]:
+    """Return multipliers in user units, lambda * s_f / s_c, and KKT residuals; empty without a model."""
+    if belief is None:
+        return {}, {}
+    at = stationarity(log, belief)
+    problem, scale = log.problem, list(log.scale().values())
+    multipliers = dict.fromkeys(problem.outcomes[1:], 0.0)
+    for term, value in zip(problem.terms, at.multipliers, strict=True):
+        unit = scale[0] / scale[term.row]
+        multipliers[problem.outcomes[term.row]] += float(term.sign * value * unit)
+    residuals = {"r_s": at.r_s, "r_f": at.r_f, "spread_s": at.spread_s, "spread_f": at.spread_f}
+    return multipliers, residuals
+
+
+def _trusts_observed(problem: Problem, log: Log, belief: Belief | None) -> bool:
+    """Return whether the best observed point is the answer rather than the model's."""
+    if problem.deterministic:
+        return True
+    known = any(problem.noise.get(name, 0.0) > 0.0 for name in problem.outcomes)
+    if known or belief is None or log.best is None:
+        return False
+    error = np.abs(problem.to_rows(log.best.outcomes) - belief.mean)
+    return bool(np.all(np.maximum(error, belief.std) <= _NEGLIGIBLE * belief.scale))
+
+
+def _recommended(method: Method) -> Belief | None:
+    """Return the belief at the recommended point, ``None`` where there is no model for it."""
+    try:
+        u = method.recommend()
+    except ModelError:
+        return None
+    return None if u is None else _belief(method, u)
+
+
+def _belief(method: Method, u: Array) -> Belief | None:
+    """Return the belief at a point; a model that cannot be built must not cost the user the answer."""
+    try:
+        return method.belief(u)
+    except ModelError:
+        return None
+
+
+def _constrained(problem: Problem, outcomes: Mapping[str, float]) -> dict[str, float]:
+    return {name: outcomes.get(name, math.nan) for name in problem.outcomes[1:]}
+
+
+def _message(result: Result, by_model: bool) -> str:
+    """Return one sentence on the answer and one on why the run stopped."""
+    if result.x is None:
+        found = "no evaluation has succeeded yet"
+    elif by_model:
+        found = f"recommended by the model, feasible with probability {result.pof:.3g}"
+    elif result.success:
+        found = "best feasible point observed"
+    else:
+        found = "nothing feasible was observed; this is the least infeasible point"
+    why = result.reason[:1].upper() + result.reason[1:]
+    return f"{found}. {why}".rstrip(". ") + "."

@@ -1,0 +1,97 @@
+"""The fields of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scipy.optimize import OptimizeResult
+
+from lcbo.optimizer.log import History
+from lcbo.types import Array, Observation
+
+
+class _Printable(OptimizeResult):
+    """A SciPy result that prints with empty mappings left out, which SciPy's own printing trips over."""
+
+    def __repr__(self) -> str:
+        shown = OptimizeResult()
+        shown.update({k: v for k, v in self.items() if not isinstance(v, Mapping) or v})
+        return repr(shown)
+
+
+class Snapshot(_Printable):
+    """The best observed point so far, as callbacks get it.
+
+    Attributes:
+        x: the best feasible point observed, else the least infeasible one; ``None`` before any.
+        fun: the objective observed there.
+        constr: the constrained outcomes observed there, by name.
+        success: whether it was feasible as observed.
+        nfev: evaluations of this run, failed ones included.
+        nit: iterations of the method.
+        nfail: failed evaluations.
+        latest: the evaluation that ended last.
+        info: what the method finds worth showing (iteration, step size, ...).
+    """
+
+    x: Array | None
+    fun: float
+    constr: dict[str, float]
+    success: bool
+    nfev: int
+    nit: int
+    nfail: int
+    latest: Observation | None
+    info: dict[str, float]
+
+
+class Result(_Printable):
+    """The answer of a run.
+
+    Attributes:
+        x: the design, in user units; ``None`` when no evaluation has succeeded.
+        fun: its objective, as the model believes or as observed (see `lcbo.optimizer.answer`).
+        constr: its constrained outcomes by name, likewise.
+        success: whether it is feasible: as observed, or with a probability of at least 0.5.
+        message: what ``x`` is and why the run stopped.
+        reason: why the run stopped.
+        pof: joint probability that all constraints hold at ``x``; 1 or 0 when ``x`` is taken as observed.
+        x_observed: the best feasible point observed, else the least infeasible; also ``fun_observed`` and
+            ``constr_observed``, biased to the good side when there is noise.
+        x_recommended: the point the model believes best, ``None`` without a model.
+        multipliers: Lagrange multiplier by constrained outcome in user units: by how much the objective
+            would improve per unit of threshold; negative where a lower bound is active.
+        kkt: ``r_s`` (stationarity) and ``r_f`` (feasibility), squared norms in unit-cube units with every
+            outcome divided by its standard deviation over the run, and what the posterior variance adds
+            to their expectation, ``spread_s`` and ``spread_f``.
+        nfev: evaluations of this run, failed ones included.
+        nit: iterations of the method.
+        nfail: failed evaluations.
+        history: every evaluation as arrays; ``history.to_frame()`` is a pandas DataFrame.
+        rng: seed of the run.
+        method: name of the method, with its ``options``.
+        versions: versions of Python and of the packages the numbers depend on.
+    """
+
+    x: Array | None
+    fun: float
+    constr: dict[str, float]
+    success: bool
+    message: str
+    reason: str
+    pof: float
+    x_observed: Array | None
+    fun_observed: float
+    constr_observed: dict[str, float]
+    x_recommended: Array | None
+    multipliers: dict[str, float]
+    kkt: dict[str, float]
+    nfev: int
+    nit: int
+    nfail: int
+    history: History
+    rng: int
+    method: str
+    options: Mapping[str, Any]
+    versions: dict[str, str]

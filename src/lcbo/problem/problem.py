@@ -1,0 +1,322 @@
+"""What is to be solved, in the user's words: variables, outcomes, thresholds, noise.
+
+This is the only place where user units and signs turn into the output rows the methods see: row 0 is the
+objective, negated when it is maximised; rows 1..m are the constrained outcomes in the order they are
+first named.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Real
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from lcbo.errors import ArgumentError, OutcomeError
+from lcbo.problem.constraint import Constraint, Objective, check_name
+from lcbo.problem.space import Space
+from lcbo.types import Array, Term
+
+if TYPE_CHECKING:
+    from scipy.optimize import Bounds, NonlinearConstraint
+
+    BoundsLike: TypeAlias = Sequence[tuple[float, float]] | Array | Mapping[str, tuple[float, float]] | Bounds
+    ConstraintLike: TypeAlias = Constraint | str | NonlinearConstraint
+
+__all__ = ["Constraint", "Objective", "Problem", "outcome_value"]
+
+
+class Problem:
+    """An objective and constraints on named outcomes of one evaluation, over a box.
+
+    Args:
+        bounds: ``(low, high)`` per variable as a list, an ``n x 2`` array, a SciPy ``Bounds``, or a
+            mapping from variable name to ``(low, high)``. A variable with ``low == high`` is fixed.
+        constraints: `Constraint` objects, texts such as ``"stress <= 40000"``, or SciPy
+            ``NonlinearConstraint`` objects, whose components become the outcomes ``c0``, ``c1``, ...
+        objective: name of the outcome to minimise, or an `Objective`.
+        fun: maps a point (1-D float64 array, user units) to a mapping of outcomes by name, or to
+            ``(f, c)`` with ``c`` in the order of `outcomes`; to a number when there is nothing beside ``f``.
+        noise: standard deviation of every outcome, or by name; names left out are unknown.
+        deterministic: says that two evaluations of one point agree.
+
+    Attributes:
+        dim: number of variables, fixed ones included.
+        lb: lower bounds, one per variable; ``ub`` likewise, ``bounds`` both as ``n x 2``.
+        variables: names of the variables.
+        free: mask of the variables that are not fixed.
+        space: the box and its unit cube.
+        objective: the `Objective`.
+        constraints: the `Constraint` objects.
+        outcomes: names, the objective first, then every constrained outcome once.
+        noise: known standard deviations by outcome name.
+        deterministic: whether all of them are known to be zero.
+        source: a recipe, as JSON values, from which the problem with its function can be made again;
+            ``None`` when the function is the user's own.
+    """
+
+    source: Mapping[str, Any] | None = None
+
+    def __init__(
+        self,
+        bounds: BoundsLike,
+        constraints: ConstraintLike | Iterable[ConstraintLike] = (),
+        objective: str | Objective = "objective",
+        *,
+        fun: Callable[[Array], Any] | None = None,
+        noise: float | Mapping[str, float] | None = None,
+        deterministic: bool = False,
+    ) -> None:
+        self.variables, self.lb, self.ub = _read_bounds(bounds)
+        self.space = Space(self.lb, self.ub)
+        self.free = self.space.free
+        if not self.space.dim:
+            raise ArgumentError("bounds", "at least one variable with low < high", "only fixed variables")
+        self.dim = self.lb.size
+        self.objective = _read_objective(objective)
+        self.constraints, functions = _read_constraints(constraints)
+        self.outcomes = _outcome_names(self.objective, self.constraints)
+        if shared := set(self.variables) & set(self.outcomes):
+            raise ArgumentError("bounds", "variable names other than the outcomes'", sorted(shared))
+        self.noise = _read_noise(noise, deterministic, self.outcomes)
+        self.deterministic = all(self.noise.get(name) == 0.0 for name in self.outcomes)
+        if fun is not None and not callable(fun):
+            raise ArgumentError("fun", "a function of one point", repr(fun))
+        self._functions = functions
+        if fun is not None and hasattr(fun, "bound_to"):  # a Command, which writes and reads the names
+            fun = fun.bound_to(self, self._own_outcomes())
+        self.fun = fun if fun is None or not functions else self._joined(fun)
+
+    @property
+    def bounds(self) -> Array:
+        """Lower and upper bounds, ``n x 2``."""
+        return np.column_stack([self.lb, self.ub])
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The constraints as conditions on output rows."""
+        rows = {name: row for row, name in enumerate(self.outcomes)}
+        return tuple(term for c in self.constraints for term in c.terms(rows[c.name]))
+
+    @property
+    def noise_var(self) -> tuple[float | None, ...]:
+        """Noise variance per output row in squared user units; ``0.0`` is none, ``None`` unknown."""
+        return tuple(None if (sd := self.noise.get(name)) is None else sd**2 for name in self.outcomes)
+
+    def evaluate(self, x: Array) -> dict[str, float]:
+        """Call the problem's function at ``x`` and return its outcomes by name."""
+        if self.fun is None:
+            raise ArgumentError("fun", "a Problem built with fun=...", "a Problem without a function")
+        return self.read(self.fun(np.array(x, dtype=np.float64)))
+
+    def resume_at(self, count: int) -> None:
+        """Take note that ``count`` evaluations were made before; only a random function needs to know."""
+
+    def read(self, returned: object) -> dict[str, float]:
+        """Return the problem's outcomes out of whatever a function returned; names not needed are left out.
+
+        Raises:
+            OutcomeError: if names are missing, a value is not a real number or the form is not known.
+        """
+        if isinstance(returned, Mapping):
+            missing = [name for name in self.outcomes if name not in returned]
+            if missing:
+                came = ", ".join(map(repr, returned)) or "nothing"
+                raise OutcomeError(
+                    f"fun: expected the outcomes {list(self.outcomes)}; {missing} missing, got {came}"
+                )
+            return {name: outcome_value(name, returned[name]) for name in self.outcomes}
+        return self._read_positional(returned, self.outcomes)
+
+    def feasible(self, outcomes: Mapping[str, float]) -> bool:
+        """Return whether every constraint holds; a missing outcome is not feasible."""
+        return all(c.holds(outcomes.get(c.name, math.nan)) for c in self.constraints)
+
+    def infeasibility(self, outcomes: Mapping[str, float], scale: Mapping[str, float] | None = None) -> float:
+        """Return the sum of the violations, each divided by its outcome's scale (1 when not given).
+
+        A missing outcome counts as infinitely violated.
+        """
+        total = 0.0
+        for c in self.constraints:
+            if c.name not in outcomes:
+                return math.inf
+            total += c.violation(outcomes[c.name]) / (1.0 if scale is None else scale[c.name])
+        return total
+
+    def to_rows(self, outcomes: Mapping[str, float]) -> Array:
+        """Return the ``1 + m`` output rows of named outcomes, NaN where one is missing."""
+        y = np.array([outcomes.get(name, math.nan) for name in self.outcomes])
+        if self.objective.maximize:
+            y[0] = -y[0]
+        return y
+
+    def from_rows(self, y: Array) -> dict[str, float]:
+        """Return named outcomes in user units from ``1 + m`` output rows."""
+        named = dict(zip(self.outcomes, map(float, y), strict=True))
+        if self.objective.maximize:
+            named[self.objective.name] = -named[self.objective.name]
+        return named
+
+    def _read_positional(self, returned: object, names: Sequence[str]) -> dict[str, float]:
+        """Read ``(f, c)``, or a bare number when ``names`` holds the objective alone."""
+        if isinstance(returned, tuple) and len(returned) == 2:
+            f, c = returned
+            values = [c] if np.ndim(c) == 0 else list(c)
+            if len(values) != len(names) - 1:
+                expected = f"(f, c) with {len(names) - 1} values {list(names[1:])}"
+                raise OutcomeError(f"fun: expected {expected}; got {len(values)} values in c")
+            return {name: outcome_value(name, value) for name, value in zip(names, [f, *values], strict=True)}
+        if len(names) == 1:
+            return {names[0]: outcome_value(names[0], returned)}
+        expected = f"a mapping with the outcomes {list(names)}, or (f, c)"
+        raise OutcomeError(f"fun: expected {expected}; got {_described(returned)}")
+
+    def _own_outcomes(self) -> list[str]:
+        """Return the outcomes that are not components of SciPy constraints."""
+        extra = [name for _, names in self._functions for name in names]
+        return [name for name in self.outcomes if name not in extra]
+
+    def _joined(self, fun: Callable[[Array], Any]) -> Callable[[Array], dict[str, Any]]:
+        """Return a function that adds the components of the SciPy constraints to what ``fun`` returns."""
+        own = self._own_outcomes()
+
+        def joined(x: Array) -> dict[str, Any]:
+            returned = fun(x)
+            outcomes = (
+                dict(returned) if isinstance(returned, Mapping) else self._read_positional(returned, own)
+            )
+            for function, names in self._functions:
+                values = np.atleast_1d(function(x))
+                if values.shape != (len(names),):
+                    expected = f"{len(names)} values, as many as its lb and ub have"
+                    raise OutcomeError(f"NonlinearConstraint: expected {expected}; got shape {values.shape}")
+                outcomes.update(zip(names, values, strict=True))
+            return outcomes
+
+        return joined
+
+
+def outcome_value(name: str, value: object) -> float:
+    """Return an outcome as a float (possibly NaN), or raise `OutcomeError` naming it."""
+    if hasattr(value, "detach"):  # a torch tensor, maybe one that carries a gradient
+        value = value.detach().cpu().numpy()
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.reshape(())[()]
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise OutcomeError(f"outcome {name!r}: expected a real number; got {_described(value)}")
+    return float(value)
+
+
+def _described(value: object) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+
+
+def _read_bounds(bounds: Any) -> tuple[tuple[str, ...], Array, Array]:
+    """Return variable names, lower and upper bounds."""
+    if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
+        bounds = np.column_stack(np.broadcast_arrays(*np.atleast_1d(bounds.lb, bounds.ub)))
+    if isinstance(bounds, str) or not isinstance(bounds, Mapping | Iterable):
+        raise ArgumentError("bounds", "a (low, high) pair per variable", _described(bounds))
+    pairs = bounds if isinstance(bounds, Mapping) else {f"x{i}": pair for i, pair in enumerate(bounds)}
+    if not pairs:
+        raise ArgumentError("bounds", "a (low, high) pair per variable", "none")
+    for name in pairs:
+        check_name("variable", name)
+    box = np.array([_read_pair(name, pair) for name, pair in pairs.items()])
+    return tuple(pairs), box[:, 0], box[:, 1]
+
+
+def _read_pair(name: str, pair: Any) -> tuple[float, float]:
+    """Return one variable's bounds; anything but two numbers is read as an attempt at a discrete input."""
+    argument = f"bounds of {name!r}"
+    values = (
+        list(pair) if isinstance(pair, Sequence | np.ndarray) and not isinstance(pair, str | range) else []
+    )
+    if len(values) != 2 or any(isinstance(v, bool | np.bool_) or not isinstance(v, Real) for v in values):
+        expected = "a (low, high) pair of numbers (integer and categorical inputs are not supported)"
+        raise ArgumentError(argument, expected, _described(pair))
+    low, high = float(values[0]), float(values[1])
+    if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(high - low)):
+        raise ArgumentError(argument, "finite numbers", (low, high))
+    if low > high:
+        raise ArgumentError(argument, "low <= high", (low, high))
+    return low, high
+
+
+def _read_objective(objective: str | Objective) -> Objective:
+    if isinstance(objective, Objective):
+        return objective
+    if isinstance(objective, str):
+        return Objective(objective)
+    raise ArgumentError("objective", "an outcome name or an Objective", _described(objective))
+
+
+def _read_constraints(constraints: Any) -> tuple[tuple[Constraint, ...], list[tuple[Any, list[str]]]]:
+    """Return the constraints, and SciPy constraint functions with the outcome names they got."""
+    single = isinstance(constraints, Constraint | str) or hasattr(constraints, "fun")
+    if not single and (isinstance(constraints, Mapping) or not isinstance(constraints, Iterable)):
+        raise ArgumentError("constraints", "a list of constraints", _described(constraints))
+    read: list[Constraint] = []
+    functions: list[tuple[Any, list[str]]] = []
+    count = 0
+    for entry in [constraints] if single else constraints:
+        if isinstance(entry, Constraint):
+            read.append(entry)
+        elif isinstance(entry, str):
+            read.append(Constraint.parse(entry))
+        elif all(hasattr(entry, name) for name in ("fun", "lb", "ub")):
+            components = _scipy_components(entry, count)
+            count += len(components)
+            read += components
+            functions.append((entry.fun, [c.name for c in components]))
+        else:
+            expected = "a Constraint, a text such as 'stress <= 40000' or a SciPy NonlinearConstraint"
+            raise ArgumentError("constraints", expected, _described(entry))
+    return tuple(read), functions
+
+
+def _scipy_components(constraint: Any, first: int) -> list[Constraint]:
+    """Return one constraint per component, named ``c{first}``, ``c{first + 1}``, ..."""
+    components = []
+    for i, (lb, ub) in enumerate(np.broadcast(*np.atleast_1d(constraint.lb, constraint.ub))):
+        if lb == ub:
+            expected = (
+                "lb < ub; for an equality return the value from fun and use Constraint(name, eq=..., tol=...)"
+            )
+            raise ArgumentError(f"NonlinearConstraint component {i}", expected, f"lb = ub = {lb:g}")
+        components.append(Constraint(f"c{first + i}", lb=float(lb), ub=float(ub)))
+    return components
+
+
+def _outcome_names(objective: Objective, constraints: Sequence[Constraint]) -> tuple[str, ...]:
+    """Return the objective's name and every constrained name once; a side may be stated only once."""
+    sides: set[tuple[str, str]] = set()
+    for c in constraints:
+        if c.name == objective.name:
+            raise ArgumentError("constraints", "outcomes other than the objective", f"{c.name!r} as both")
+        stated = {side for side in ("lb", "ub") if getattr(c, side) is not None or c.eq is not None}
+        twice = [side for side in sorted(stated) if (c.name, side) in sides]
+        if twice:
+            raise ArgumentError("constraints", "each outcome bounded once per side", f"{c.name!r} twice")
+        sides.update((c.name, side) for side in stated)
+    return (objective.name, *dict.fromkeys(c.name for c in constraints))
+
+
+def _read_noise(noise: Any, deterministic: bool, outcomes: tuple[str, ...]) -> dict[str, float]:
+    """Return the known noise standard deviations by outcome name."""
+    if noise is None:
+        return dict.fromkeys(outcomes, 0.0) if deterministic else {}
+    if deterministic:
+        raise ArgumentError("noise", "None beside deterministic=True", noise)
+    by_name = noise if isinstance(noise, Mapping) else dict.fromkeys(outcomes, noise)
+    unknown = [name for name in by_name if name not in outcomes]
+    if unknown:
+        raise ArgumentError("noise", f"names out of {list(outcomes)}", unknown)
+    for name, sd in by_name.items():
+        if isinstance(sd, bool) or not isinstance(sd, Real) or not 0.0 <= float(sd) < math.inf:
+            raise ArgumentError(f"noise of {name!r}", "a finite standard deviation of at least 0", repr(sd))
+    return {name: float(sd) for name, sd in by_name.items()}

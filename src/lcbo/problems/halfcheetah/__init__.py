@@ -1,0 +1,1 @@
+"""The HalfCheetah robot."""

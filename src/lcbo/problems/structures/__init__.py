@@ -1,0 +1,1 @@
+"""Trusses and beams."""

@@ -1,0 +1,225 @@
+"""The pictures of a report, each an HTML ``<figure>``, or nothing where a run has nothing to show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lcbo.reporting.chart import Chart, bend_of, limits, number, wants_log
+from lcbo.types import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lcbo.methods.protocol import Belief
+    from lcbo.optimizer.log import History
+    from lcbo.problem import Problem
+    from lcbo.problem.constraint import Constraint
+
+# Names of a method's numbers that deserve words; others are shown under their own name.
+TRACE_TITLES = {
+    "step": "Step size (share of the unit cube)",
+    "penalty": "Penalty factor",
+    "rescues": "Numerical rescues so far",
+    "gradient_uncertainty": "Gradient uncertainty (0: known, 1: unknown)",
+    "restarts": "Restarts so far",
+    "successes": "Successes of the trust region in a row",
+    "failures": "Failures of the trust region in a row",
+}
+_SLACKS, _BARS, _DESIGNS, _AXES = 8, 15, 20, 60
+
+
+def figure(title: str, picture: str, caption: str = "", *, wide: bool = False) -> str:
+    """Return a figure with its heading and a sentence on how to read it."""
+    note = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    kind = ' class="wide"' if wide else ""
+    return f"<figure{kind}><h3>{escape(title)}</h3><div>{picture}</div>{note}</figure>"
+
+
+def convergence(problem: Problem, history: History, reference: float | None, noisy: bool) -> str:
+    """Return every observed objective, and the best feasible one so far."""
+    name = problem.objective.name
+    values, count = history.outcomes[name], np.arange(1, len(history) + 1)
+    if not np.isfinite(values).any():
+        return ""
+    log = wants_log(values)
+    shown = values if reference is None else np.append(values, reference)
+    chart = Chart(f"{name} of every evaluation", (0, len(history)), limits(shown, log=log, robust=True), log)
+    chart.points(count[~history.feasible], values[~history.feasible], "no", "infeasible")
+    chart.points(count[history.feasible], values[history.feasible], "yes", "feasible")
+    if reference is not None:
+        chart.level(reference, "known", "best known")
+    chart.line(count, history.best_feasible, "best", "best feasible", step=True)
+    caption = (
+        "As observed. With noise the best of many observations looks better than it is." if noisy else ""
+    )
+    return figure(f"{name} over evaluations", chart.svg(), caption)
+
+
+def violation(problem: Problem, history: History, scale: dict[str, float]) -> str:
+    """Return the sum of violations of every evaluation, in standard deviations, and the least so far."""
+    if not problem.constraints:
+        return ""
+    total = np.zeros(len(history))
+    for constraint in problem.constraints:
+        total += np.maximum(-slack(constraint, history), 0.0) / scale[constraint.name]
+    count, broken = np.arange(1, len(history) + 1), total > 0.0
+    if not broken.any():
+        return ""
+    chart = Chart("violation of every evaluation", (0, len(history)), limits(total[broken], log=True), True)
+    chart.points(count[broken], total[broken], "no", "violation")
+    least = np.fmin.accumulate(np.where(np.isnan(total), np.inf, total))
+    chart.line(
+        count[np.isfinite(least) & (least > 0)],
+        least[np.isfinite(least) & (least > 0)],
+        "best",
+        "least so far",
+    )
+    share = float(np.mean(~broken[np.isfinite(total)]))
+    caption = f"Sum over the constraints, each in standard deviations of its outcome. {share:.0%} of the "
+    return figure(
+        "Violation over evaluations", chart.svg(), caption + "evaluations were feasible and do not appear."
+    )
+
+
+def slacks(problem: Problem, history: History, order: Sequence[int]) -> list[str]:
+    """Return a picture of the slack over time per constraint, for the first few in ``order``."""
+    pictures = []
+    count, iterate = np.arange(1, len(history) + 1), history.role == "iterate"
+    for index in order[:_SLACKS]:
+        constraint = problem.constraints[index]
+        room = slack(constraint, history)
+        if not np.isfinite(room).any():
+            continue
+        bend = bend_of(room)
+        low, high = limits(np.append(room, 0.0))
+        chart = Chart(f"slack of {constraint}", (0, len(history)), (low, high), bend=bend)
+        chart.shade(low, min(0.0, high), "forbidden")
+        held = room >= 0.0
+        chart.points(count[~held], room[~held], "no", "violated")
+        chart.points(count[held], room[held], "yes", "holds")
+        chart.line(count[iterate], room[iterate], "path", "iterates")
+        chart.level(0.0, "zero")
+        pictures.append(figure(str(constraint), chart.svg()))
+    return pictures
+
+
+def slack(constraint: Constraint, history: History) -> Array:
+    """Return the distance to the nearer limit, negative where it is broken, NaN where nothing came."""
+    low, high = constraint.interval
+    values = history.outcomes[constraint.name]
+    room: Array = np.minimum(values - low, high - values)
+    return room
+
+
+def traces(trace: pd.DataFrame) -> list[str]:
+    """Return a picture per number the method reported that changed during the run."""
+    pictures = []
+    for name in trace.columns:
+        values = trace[name].to_numpy(dtype=np.float64, na_value=np.nan)
+        if name in ("asked", "time", "iteration") or np.unique(values[np.isfinite(values)]).size < 2:
+            continue
+        title, log = TRACE_TITLES.get(name, name), wants_log(values)
+        asked = trace["asked"].to_numpy(dtype=np.float64)
+        chart = Chart(title, (0, float(asked.max())), limits(values, log=log), log)
+        chart.line(asked, values, "path", step=True)
+        pictures.append(figure(title, chart.svg()))
+    return pictures
+
+
+def constants(trace: pd.DataFrame) -> dict[str, float]:
+    """Return the numbers of a method that stayed the same all along."""
+    found = {}
+    for name in trace.columns:
+        values = trace[name].dropna().unique()
+        if name not in ("asked", "time", "iteration") and len(values) == 1:
+            found[str(name)] = float(values[0])
+    return found
+
+
+def sensitivity(problem: Problem, belief: Belief, order: Sequence[int]) -> list[str]:
+    """Return bars of the model's slopes at the answer: of the objective, then of the tightest outcomes.
+
+    A slope is the change of the outcome when a variable moves by a hundredth of its range. The variables
+    are those with the largest slopes, every outcome's measured in its own scale.
+    """
+    free = [name for name, is_free in zip(problem.variables, problem.free, strict=True) if is_free]
+    tight = [problem.constraints[i].name for i in order]
+    rows = [0, *dict.fromkeys(problem.outcomes.index(name) for name in tight)][:4]
+    standard = np.abs(belief.gradient[rows] / belief.scale[rows, None]).max(axis=0)
+    chosen = np.argsort(-standard, kind="stable")[:_BARS]
+    pictures = []
+    for row in rows:
+        factor = 0.01 * (problem.objective.sign if row == 0 else 1.0)
+        slope, spread = factor * belief.gradient[row, chosen], 0.01 * belief.gradient_std[row, chosen]
+        pictures.append(figure(problem.outcomes[row], bars([free[i] for i in chosen], slope, spread)))
+    return pictures
+
+
+def bars(names: Sequence[str], values: Array, spread: Array) -> str:
+    """Return horizontal bars around zero, with a whisker of one standard deviation."""
+    reach = float(np.max(np.abs(values) + spread)) or 1.0
+    height, middle, half = 22, 282.0, 140.0
+    parts = []
+    for i, (name, value, sd) in enumerate(zip(names, values, spread, strict=True)):
+        y, end, arm = 8 + height * i, middle + half * value / reach, half * sd / reach
+        left, width = min(middle, end), abs(end - middle)
+        kind = "up" if value >= 0 else "down"
+        parts.append(f'<text class="end" x="128" y="{y + 13}">{escape(shortened(name, 17))}</text>')
+        parts.append(
+            f'<rect class="{kind}" x="{left:.1f}" y="{y + 2}" width="{width:.1f}" height="14" rx="2"/>'
+        )
+        parts.append(f'<path class="whisker" d="M{end - arm:.1f} {y + 9}H{end + arm:.1f}"/>')
+        parts.append(f'<text class="end" x="516" y="{y + 13}">{number(float(f"{value:.3g}"))}</text>')
+    total = 16 + height * len(names)
+    axis = f'<path class="axis" d="M{middle} 4V{total - 4}"/>'
+    return f'<svg viewBox="0 0 520 {total}" role="img" aria-label="slopes">{axis}{"".join(parts)}</svg>'
+
+
+def parallel(problem: Problem, history: History, x: Array, chosen: Sequence[int]) -> str:
+    """Return the best designs as lines across the variables, each between its bounds, the answer on top."""
+    free = np.flatnonzero(problem.free)
+    if not 2 <= free.size <= _AXES or not len(chosen):
+        return ""
+    top, bottom = 14.0, 200.0
+    across = np.linspace(24.0, 1036.0, free.size)
+    parts = [f'<path class="grid" d="M{at:.1f} {top}V{bottom}"/>' for at in across]
+    cube = problem.space.to_unit(history.X[list(chosen[:_DESIGNS])])
+    lines = [(u, "other") for u in cube[::-1]] + [(problem.space.to_unit(x), "best")]
+    for u, style in lines:
+        heights = bottom - u * (bottom - top)
+        path = "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(across, heights, strict=True))
+        parts.append(f'<path class="line {style}" d="M{path}"/>')
+    for at, index in zip(across, free, strict=True):
+        name = escape(shortened(problem.variables[index], 12))
+        parts.append(
+            f'<text class="end" transform="translate({at + 4:.1f} {bottom + 12}) rotate(-60)">{name}</text>'
+        )
+    svg = f'<svg viewBox="0 0 1060 290" role="img" aria-label="the best designs">{"".join(parts)}</svg>'
+    caption = (
+        f"The answer (bold) and the {len(cube)} best feasible evaluations; every variable runs from its "
+        "lower bound (bottom) to its upper bound (top). Where lines spread, good designs differ there."
+    )
+    return figure("The best designs side by side", svg, caption, wide=True)
+
+
+def durations(history: pd.DataFrame) -> str:
+    """Return how long every evaluation took, failed ones apart."""
+    seconds = history["seconds"].to_numpy(dtype=np.float64, na_value=np.nan)
+    if not np.isfinite(seconds).any():
+        return ""
+    failed = (history["failed"] != "").to_numpy()
+    count, log = np.arange(1, len(history) + 1), wants_log(seconds)
+    chart = Chart("seconds per evaluation", (0, len(history)), limits(seconds, log=log, robust=True), log)
+    chart.points(count[~failed], seconds[~failed], "yes", "succeeded")
+    chart.points(count[failed], seconds[failed], "failed", "failed")
+    return figure("Seconds per evaluation", chart.svg())
+
+
+def shortened(text: Any, most: int) -> str:
+    """Return a text cut to a length, with a sign that it was."""
+    plain = " ".join(str(text).split())
+    return plain if len(plain) <= most else plain[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"

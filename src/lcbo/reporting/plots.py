@@ -1,0 +1,119 @@
+"""Pictures of a run: what was evaluated, the best feasible value so far, how much room the limits leave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lcbo.errors import ArgumentError
+from lcbo.optimizer.result import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from lcbo.optimizer.log import History
+    from lcbo.problem import Problem
+    from lcbo.store.stored_run import Run
+
+_SLACKS = 6  # lines a reader can follow
+
+
+def plot_convergence(
+    result: Result,
+    path: str | Path | None = None,
+    *,
+    reference: float | None = None,
+    label: str = "objective",
+) -> Figure:
+    """Return a figure of the observed objective over evaluations, and write it to ``path`` if given.
+
+    Args:
+        result: the answer of a run.
+        path: file to write; its ending chooses the format.
+        reference: a value to draw as a line, such as the best known.
+        label: name of the objective on the axis.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.0, 4.0), layout="constrained")
+    axes = figure.add_subplot()
+    _draw_convergence(axes, result, reference, label)
+    axes.set_xlabel("evaluations")
+    _save(figure, path)
+    return figure
+
+
+def plot_run(run: Run, path: str | Path | None = None) -> Figure:
+    """Return a figure of convergence and constraint slacks over evaluations; written to ``path`` if given.
+
+    Args:
+        run: a stored run.
+        path: file to write; its ending chooses the format.
+    """
+    from matplotlib.figure import Figure
+
+    problem, result = run.problem, run.result()
+    best = getattr(problem, "best_known", None)
+    rows = 2 if problem.constraints else 1
+    figure = Figure(figsize=(7.0, 3.4 * rows), layout="constrained")
+    axes = figure.add_subplot(rows, 1, 1)
+    _draw_convergence(axes, result, None if best is None else best.value, problem.objective.name)
+    if problem.constraints:
+        axes = figure.add_subplot(rows, 1, 2, sharex=axes)
+        _draw_slacks(axes, problem, result.history, run.log.scale())
+    axes.set_xlabel("evaluations")
+    _save(figure, path)
+    return figure
+
+
+def _draw_convergence(axes: Axes, result: Result, reference: float | None, label: str) -> None:
+    history = result.history
+    values = next(iter(history.outcomes.values()))
+    number = np.arange(1, len(history) + 1)
+    feasible = history.feasible
+    axes.scatter(number[~feasible], values[~feasible], s=9, color="0.75", label="infeasible", zorder=1)
+    axes.scatter(number[feasible], values[feasible], s=9, color="tab:blue", label="feasible", zorder=2)
+    axes.step(
+        number, history.best_feasible, where="post", color="tab:red", lw=2, label="best feasible", zorder=3
+    )
+    if reference is not None:
+        axes.axhline(reference, color="black", lw=1, ls="--", label=f"best known {reference:.5g}")
+    axes.set_ylabel(_verbatim(label))
+    axes.set_title(f"{result.method}: {result.fun:.5g} after {result.nfev} evaluations")
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+
+
+def _draw_slacks(axes: Axes, problem: Problem, history: History, scale: dict[str, float]) -> None:
+    """Draw slacks in standard deviations of their outcomes, those with the least room at the end."""
+    number = np.arange(1, len(history) + 1)
+    rooms = []
+    for constraint in problem.constraints:
+        low, high = constraint.interval
+        values = history.outcomes[constraint.name]
+        rooms.append((np.minimum(values - low, high - values) / scale[constraint.name], str(constraint)))
+    rooms.sort(key=lambda room: np.nanmedian(room[0][-50:]) if np.isfinite(room[0][-50:]).any() else np.inf)
+    for room, name in rooms[:_SLACKS]:
+        axes.plot(number, room, ".", ms=3, label=_verbatim(name))
+    axes.axhline(0.0, color="black", lw=1)
+    axes.set_yscale("symlog", linthresh=0.1)
+    axes.set_ylabel("slack [sd], below 0 violated")
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, fontsize=8, markerscale=3)
+
+
+def _verbatim(text: str) -> str:
+    """Return a text that matplotlib draws as it is, not as mathematics."""
+    return text.replace("$", r"\$")
+
+
+def _save(figure: Figure, path: str | Path | None) -> None:
+    if path is None:
+        return
+    known = sorted(figure.canvas.get_supported_filetypes())
+    if Path(path).suffix.removeprefix(".").lower() not in known:
+        raise ArgumentError("path", f"a file ending in {', '.join(known)}", repr(str(path)))
+    figure.savefig(path, dpi=150)

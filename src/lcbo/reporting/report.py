@@ -1,0 +1,376 @@
+"""A stored run as one HTML page: the answer, how it was found, what failed, how to go on."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+from collections import Counter
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lcbo.errors import ModelError
+from lcbo.reporting import figures
+from lcbo.reporting.chart import number
+from lcbo.reporting.page import (
+    code,
+    facts,
+    fold,
+    page,
+    paragraph,
+    place,
+    section,
+    side_by_side,
+    table,
+    tiles,
+)
+from lcbo.store.entries import Budgeted
+
+if TYPE_CHECKING:
+    from lcbo.methods.protocol import Belief
+    from lcbo.optimizer.result import Result
+    from lcbo.store.stored_run import Run
+
+_ROWS = 30  # variables shown at once; the rest is folded
+
+
+def write_report(run: Run, path: str | Path) -> Path:
+    """Write the page of a run and return its path."""
+    target = Path(path)
+    target.write_text(report(run), encoding="utf-8")
+    return target
+
+
+def report(run: Run) -> str:
+    """Return the page of a run, whatever state it is in: empty, all failed, running, without a model."""
+    result = run.result()
+    order = _tightest(run, result)
+    body = [
+        _header(run, result),
+        _tiles(run, result),
+        _answer(run, result, order),
+        _progress(run, result, order),
+        _sensitivity(run, result, order),
+        _method(run),
+        _failures(run),
+        _times(run),
+        _problem(run),
+        _settings(run),
+        _continue(run),
+    ]
+    return page(f"{run_name(run)}: report", body)
+
+
+def run_name(run: Run) -> str:
+    """Return what to call a run: its benchmark, else its file."""
+    source = run.meta.get("source") or {}
+    return str(source.get("name", run.path.stem))
+
+
+def _header(run: Run, result: Result) -> str:
+    at, problem = run.status, run.problem
+    if result.x is None:
+        badge = '<span class="badge wait">no result yet</span>'
+    elif result.success:
+        badge = '<span class="badge">feasible</span>'
+    else:
+        badge = '<span class="badge bad">not feasible</span>'
+    goal = "maximise" if problem.objective.maximize else "minimise"
+    words = (
+        f"{goal} {problem.objective.name} over {_count(problem.dim, 'variable')} under "
+        f"{_count(len(problem.constraints), 'constraint')}, with {at.method}. "
+        f"Run file {run.path.name}, last entry {_moment(at.updated)}."
+    )
+    if at.writing:
+        words += f" The run is going on: {at.writer} is writing to it."
+    return (
+        f"<header><h1>{escape(run_name(run))}{badge}</h1>{paragraph(_sentences(words), soft=True)}</header>"
+    )
+
+
+def _tiles(run: Run, result: Result) -> str:
+    at, name = run.status, run.problem.objective.name
+    if result.x is None:
+        feasible = "\N{EN DASH}", "feasible"
+    elif result.pof in (0.0, 1.0):
+        feasible = "yes" if result.success else "no", "feasible, as observed"
+    else:
+        feasible = f"{result.pof:.1%}", "probability of being feasible"
+    return tiles(
+        [
+            (number(result.fun), f"{name} at the answer"),
+            feasible,
+            (str(at.ended), f"evaluations of {at.budget}" if at.budget else "evaluations"),
+            (str(at.failed), "failed"),
+            (str(at.iteration), "iterations"),
+            (duration(at.updated - at.created), "from beginning to last entry"),
+        ]
+    )
+
+
+def _answer(run: Run, result: Result, order: list[int]) -> str:
+    if result.x is None:
+        return section("Answer", paragraph(_sentences(result.message)))
+    problem = run.problem
+    share = (result.x - problem.lb) / np.where(problem.ub > problem.lb, problem.ub - problem.lb, 1.0)
+    rows = [
+        (escape(name), number(x), place(s) if free else "fixed", number(low), number(high))
+        for name, x, s, free, low, high in zip(
+            problem.variables, result.x, share, problem.free, problem.lb, problem.ub, strict=True
+        )
+    ]
+    head, numeric = ("variable", "value", "between its bounds", "low", "high"), (1, 3, 4)
+    design = table(head, rows[:_ROWS], numeric)
+    at_bound = int(((share <= 0.001) | (share >= 0.999))[problem.free].sum())
+    if len(rows) > _ROWS:
+        design += fold(f"the other {len(rows) - _ROWS} variables", table(head, rows[_ROWS:], numeric))
+    if at_bound:
+        design += paragraph(f"{_count(at_bound, 'variable')} at a bound (orange).", soft=True)
+    best = getattr(problem, "best_known", None)
+    noisy = result.pof not in (0.0, 1.0)
+    picture = figures.convergence(problem, result.history, None if best is None else best.value, noisy)
+    picture += figures.violation(problem, result.history, run.log.scale())
+    limits = f"<h3>Constraints at the answer</h3>{_limits(run, result, order)}" if order else ""
+    columns = [f"<div><h3>Design</h3>{design}</div>", f"<div>{limits}{_stationarity(result)}{picture}</div>"]
+    return section("Answer", paragraph(_sentences(result.message)), side_by_side(columns))
+
+
+def _limits(run: Run, result: Result, order: list[int]) -> str:
+    head, note = ["constraint", "", "value", "slack"], "Tightest first. Slack is the distance to the limit."
+    if result.multipliers:
+        head.append("multiplier")
+        note += " The multiplier says by how much the objective would improve per unit of the limit."
+    rows = []
+    for index in order:
+        constraint = run.problem.constraints[index]
+        value = result.constr[constraint.name]
+        low, high = constraint.interval
+        room = min(value - low, high - value)
+        verdict = '<span class="ok">holds</span>' if room >= 0.0 else '<span class="bad-text">violated</span>'
+        if math.isnan(room):
+            verdict = "not known"
+        row = [escape(str(constraint)), verdict, number(value), number(float(f"{room:.4g}"))]
+        if result.multipliers:
+            row.append(number(float(f"{result.multipliers[constraint.name]:.4g}")))
+        rows.append(row)
+    return table(head, rows, (2, 3, 4)) + paragraph(note, soft=True)
+
+
+def _stationarity(result: Result) -> str:
+    if not result.kkt:
+        return ""
+    values = {name: f"{value:.2g}" for name, value in result.kkt.items()}
+    return paragraph(
+        f"KKT residuals (squared, 0 at an optimum): stationarity {values['r_s']}, to which uncertainty adds "
+        f"{values['spread_s']}; feasibility {values['r_f']}, to which it adds {values['spread_f']}.",
+        soft=True,
+    )
+
+
+def _progress(run: Run, result: Result, order: list[int]) -> str:
+    rooms = figures.slacks(run.problem, result.history, order)
+    note = (
+        "Slack is the distance to the limit: below the red line the constraint is broken. A dark line shows "
+        "the iterates, the other dots explore around them."
+    )
+    if len(order) > len(rooms) > 0:
+        note += f" The {len(rooms)} tightest of {len(order)} constraints are drawn."
+    return section("Constraints over time", paragraph(note if rooms else "", soft=True), side_by_side(rooms))
+
+
+def _sensitivity(run: Run, result: Result, order: list[int]) -> str:
+    if result.x is None:
+        return ""
+    history, log = result.history, run.log
+    objective = log.rows[:, 0]
+    ranked = np.lexsort((objective, ~history.feasible))
+    usable = [int(i) for i in ranked if np.isfinite(objective[i]) and history.feasible[i]]
+    parts = [figures.parallel(run.problem, history, result.x, usable)]
+    belief = _belief(run, result)
+    if belief is not None:
+        parts.append("<h3 class=next>What moves what at the answer</h3>")
+        parts.append(
+            paragraph(
+                "The model's slopes: change of the outcome when a variable moves up by a hundredth of its "
+                "range, for the variables with the largest slopes. Whiskers are one standard deviation of "
+                "what the model believes.",
+                soft=True,
+            )
+        )
+        parts.append(side_by_side(figures.sensitivity(run.problem, belief, order)))
+    return section("Design space", *parts)
+
+
+def _method(run: Run) -> str:
+    trace = run.trace
+    if trace.empty:
+        return ""
+    still = figures.constants(trace)
+    words = ", ".join(f"{name} {number(value)}" for name, value in still.items())
+    return section(
+        "Method over time",
+        side_by_side(figures.traces(trace)),
+        paragraph(f"Unchanged throughout: {words}." if words else "", soft=True),
+    )
+
+
+def _failures(run: Run) -> str:
+    failed = [o for o in run.log.observations if o.failed]
+    if not failed:
+        return ""
+    count = Counter(figures.shortened(o.failed, 300) for o in failed)
+    latest = {figures.shortened(o.failed, 300): o.id for o in failed}
+    rows = [(escape(reason), str(n), str(latest[reason])) for reason, n in count.most_common(20)]
+    told = len(run.log.observations) - run.log.n_data
+    parts = [
+        paragraph(f"{len(failed)} of {told} evaluations failed. They are recorded and the run went on."),
+        table(("reason", "times", "latest candidate"), rows, (1, 2)),
+    ]
+    if len(count) > len(rows):
+        parts.append(paragraph(f"{len(count) - len(rows)} further reasons are not shown.", soft=True))
+    traced = next((o for o in reversed(failed) if o.record.traceback), None)
+    if traced is not None:
+        text = traced.record.traceback[-20_000:]
+        parts.append(fold(f"latest traceback, of candidate {traced.id}", code(text, trace=True)))
+    return section("Failures", *parts)
+
+
+def _times(run: Run) -> str:
+    if not run.log.observations:
+        return ""
+    history = run.history
+    picture = figures.durations(history)
+    if not picture:
+        return ""
+    seconds = history["seconds"].dropna()
+    words = (
+        f"{len(seconds)} evaluations took {duration(float(seconds.sum()))} in all, half of them at most "
+        f"{duration(float(seconds.median()))}, the longest {duration(float(seconds.max()))}."
+    )
+    by_worker = (
+        history.dropna(subset=["seconds"]).groupby("worker")["seconds"].agg(["count", "sum", "median"])
+    )
+    rows = [
+        (escape(str(worker)) or "not named", str(int(count)), duration(total), duration(median))
+        for worker, count, total, median in by_worker.sort_values("count", ascending=False)[:20].itertuples()
+    ]
+    workers = table(("worker", "evaluations", "busy", "median"), rows, (1, 2, 3))
+    return section("Evaluation times", paragraph(words), side_by_side([picture, workers]))
+
+
+def _problem(run: Run) -> str:
+    problem = run.problem
+    goal = "maximise" if problem.objective.maximize else "minimise"
+    fixed = int((~problem.free).sum())
+    if problem.deterministic:
+        noise = "none: the problem is stated as deterministic"
+    elif problem.noise:
+        noise = ", ".join(f"{name} {number(sd)}" for name, sd in problem.noise.items())
+    else:
+        noise = "unknown, learned from the run"
+    rows = [
+        ("objective", f"{goal} {escape(problem.objective.name)}"),
+        ("constraints", "<br>".join(escape(str(c)) for c in problem.constraints[:50]) or "none"),
+        ("variables", f"{problem.dim}, of which {fixed} fixed" if fixed else str(problem.dim)),
+        ("noise (standard deviation)", escape(noise)),
+    ]
+    box = [
+        (escape(name), number(low), number(high))
+        for name, low, high in zip(problem.variables, problem.lb, problem.ub, strict=True)
+    ]
+    bounds = fold("bounds of all variables", table(("variable", "low", "high"), box, (1, 2)))
+    return section("Problem", facts(rows), bounds)
+
+
+def _settings(run: Run) -> str:
+    meta = run.meta
+    budgets = [entry.budget for entry in run.entries if isinstance(entry, Budgeted)]
+    rows = [
+        ("method", escape(meta["method"])),
+        ("options", escape(json.dumps(meta["options"])) if meta["options"] else "defaults"),
+        ("seed", str(meta["seed"])),
+        ("budget", ", then ".join("open" if b is None else str(b) for b in budgets)),
+        ("initial design", "default" if meta["n_init"] is None else str(meta["n_init"])),
+        ("starting points", str(len(meta["x0"])) if meta["x0"] else "none given"),
+        ("evaluations brought along", str(len(meta["data"]))),
+        ("begun", _moment(meta["created"])),
+        ("fingerprint of the problem", escape(str(meta["fingerprint"]))),
+        ("versions", escape(", ".join(f"{name} {v}" for name, v in meta["versions"].items()))),
+    ]
+    return section("Settings", facts(rows))
+
+
+def _continue(run: Run) -> str:
+    at, file = run.status, shlex.quote(str(run.path))
+    more = 2 * (at.budget or at.asked or 100)
+    lines = []
+    if run.problem.fun is not None:
+        spent = at.budget is not None and at.ended >= at.budget
+        lines.append(f"lcbo resume {file}" + (f" --budget {more}" if spent else ""))
+    else:
+        lines += [f"lcbo ask {file} -n 4", f"lcbo tell {file} ID {_sample(run)}"]
+    lines += [
+        f"lcbo status {file}",
+        f"lcbo best {file}",
+        f"lcbo export {file} {shlex.quote(run.path.stem)}.csv",
+    ]
+    python = f"import lcbo\n\nrun = lcbo.open_run({str(run.path)!r})\nprint(run.result())\nprint(run.history)"
+    return section("Go on from here", code("\n".join(lines)), paragraph("Or in Python:"), code(python))
+
+
+def _sample(run: Run) -> str:
+    return " ".join(f"{shlex.quote(name)}=VALUE" for name in run.problem.outcomes[:4])
+
+
+def _belief(run: Run, result: Result) -> Belief | None:
+    """Return what the model believes at the answer; a model that fails must not cost the page."""
+    if result.x is None:
+        return None
+    try:
+        return run.optimizer.belief(result.x)
+    except ModelError:
+        return None
+
+
+def _tightest(run: Run, result: Result) -> list[int]:
+    """Return the constraints' numbers, least slack in standard deviations first."""
+    scale = run.log.scale()
+    rooms = []
+    for constraint in run.problem.constraints:
+        low, high = constraint.interval
+        value = result.constr.get(constraint.name, math.nan)
+        room = min(value - low, high - value) / scale[constraint.name]
+        rooms.append(math.inf if math.isnan(room) else room)
+    return sorted(range(len(rooms)), key=rooms.__getitem__)
+
+
+def _sentences(text: str) -> str:
+    """Return a message with every sentence begun by a capital."""
+    return re.sub(r"(^|\. )(\w)", lambda found: found[1] + found[2].upper(), text)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + "s" * (number != 1)
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def duration(seconds: float) -> str:
+    """Return a time span in words, with the two units that matter."""
+    if seconds < 1.0:
+        return f"{1000.0 * seconds:.2g} ms"
+    if seconds < 60.0:
+        return f"{seconds:.1f} s"
+    minutes, hours = seconds / 60.0, seconds / 3600.0
+    if hours < 1.0:
+        return f"{int(minutes)} min {int(seconds % 60)} s"
+    if hours < 48.0:
+        return f"{int(hours)} h {int(minutes % 60)} min"
+    return f"{int(hours / 24)} days {int(hours % 24)} h"

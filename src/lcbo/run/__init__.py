@@ -1,1 +1,0 @@
-"""Running a method on a problem: ask/tell, the loop, evaluation, stopping and the answer."""

@@ -1,0 +1,174 @@
+"""A run's problem and arguments as JSON: to recognise a run, to rebuild it, to say what changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, astuple
+from functools import partial
+from types import CodeType
+from typing import Any
+
+from lcbo.errors import StoreError
+from lcbo.problem import Problem
+from lcbo.problem.constraint import Constraint, Objective
+from lcbo.steps.schedules import Growth, Power
+from lcbo.types import Array
+
+Json = Any
+SHOWN = 80  # characters of a value in a message
+
+
+def describe_problem(problem: Problem) -> dict[str, Json]:
+    """Return what makes a problem this problem; its function is not part of it."""
+    return {
+        "variables": {
+            name: [float(low), float(high)]
+            for name, (low, high) in zip(problem.variables, problem.bounds, strict=True)
+        },
+        "objective": asdict(problem.objective),
+        "constraints": [
+            {key: value for key, value in asdict(c).items() if value is not None} for c in problem.constraints
+        ],
+        "noise": describe_value(problem.noise),
+    }
+
+
+def rebuild_problem(description: Mapping[str, Json], fun: Callable[..., Any] | None = None) -> Problem:
+    """Return the problem of a description, with a function or without."""
+    return Problem(
+        {name: tuple(pair) for name, pair in description["variables"].items()},
+        [Constraint(**c) for c in description["constraints"]],
+        Objective(**description["objective"]),
+        fun=fun,
+        noise=description["noise"],
+    )
+
+
+def describe_run(
+    problem: Problem,
+    method: str,
+    options: Mapping[str, Any],
+    *,
+    x0: Array | None,
+    n_init: int | None,
+    data: Sequence[tuple[Array, Mapping[str, float]]],
+) -> dict[str, Json]:
+    """Return all that must stay the same when a run is continued, except its seed."""
+    described = {
+        "problem": describe_problem(problem),
+        "method": method,
+        "options": describe_value(options),
+        "x0": describe_value(x0),
+        "n_init": describe_value(n_init),
+        "data": describe_value(data),
+    }
+    same: dict[str, Json] = json.loads(json.dumps(described))
+    return same
+
+
+def describe_value(value: Any) -> Json:
+    """Return an option or argument as JSON, with sorted keys; a function by its name and a digest."""
+    if isinstance(value, Mapping):
+        return {key: describe_value(entry) for key, entry in sorted((str(k), v) for k, v in value.items())}
+    if isinstance(value, Power | Growth):
+        return {type(value).__name__: list(astuple(value))}
+    if hasattr(value, "tolist"):  # arrays and numbers of NumPy and PyTorch
+        return describe_value(value.tolist())
+    if isinstance(value, list | tuple):
+        return [describe_value(entry) for entry in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    kind = type(value).__qualname__
+    if callable(value):
+        return {"function": getattr(value, "__qualname__", kind), "digest": fingerprint(_parts(value))}
+    return {"object": kind if " at 0x" in repr(value) else repr(value)}
+
+
+def _parts(function: Any) -> Json:
+    """Return what a function does, as far as it can be told: its code, and the plain values it works with."""
+    if isinstance(function, partial):
+        return [_parts(function.func), describe_value([*function.args]), describe_value(function.keywords)]
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return [type(function).__qualname__, _plain(getattr(function, "__dict__", {}).values())]
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    return [_code(code), _plain([*(function.__defaults__ or ()), *cells])]
+
+
+def _code(code: CodeType) -> Json:
+    constants = [
+        _code(c) if isinstance(c, CodeType) else sorted(map(repr, c)) if isinstance(c, frozenset) else repr(c)
+        for c in code.co_consts
+    ]
+    return [code.co_code.hex(), constants, list(code.co_names)]
+
+
+def _plain(values: Iterable[Any]) -> Json:
+    """Return values as JSON; only the name of the type of what is not a number, a text or an array."""
+    plain = (int, float, str, type(None))
+    return [
+        describe_value(value)
+        if isinstance(value, plain) or hasattr(value, "tolist")
+        else type(value).__qualname__
+        for value in values
+    ]
+
+
+def rebuild_value(stored: Json) -> Any:
+    """Return the option a description stands for; a function cannot be rebuilt."""
+    if isinstance(stored, Mapping):
+        for kind in (Power, Growth):
+            if set(stored) == {kind.__name__}:
+                return kind(*stored[kind.__name__])
+        if set(stored) in ({"function", "digest"}, {"object"}):
+            name = stored.get("function", stored.get("object"))
+            raise StoreError(
+                f"the option {name} is Python code, which a run file does not hold; "
+                "go on with lcbo.Optimizer(problem, ..., options=..., store=path) as it was begun"
+            )
+        return {key: rebuild_value(value) for key, value in stored.items()}
+    if isinstance(stored, Sequence) and not isinstance(stored, str):
+        return [rebuild_value(value) for value in stored]
+    return stored
+
+
+def differences(stored: Json, given: Json, where: str = "") -> list[str]:
+    """Return one line per place where two descriptions differ: what the run has and what came."""
+    if isinstance(stored, Mapping) and isinstance(given, Mapping):
+        if set(stored) == set(given) and list(stored) != list(given):  # the variables; other keys are sorted
+            return [f"{where}: the run has the order {_short(list(stored))}; now it is {_short(list(given))}"]
+        return _entrywise(stored, given, f"{where}." if where else "")
+    if isinstance(stored, list) and isinstance(given, list) and not (_fits(stored) and _fits(given)):
+        old, new = ({f"[{i}]": entry for i, entry in enumerate(entries)} for entries in (stored, given))
+        return _entrywise(old, new, where)
+    if stored == given:
+        return []
+    return [f"{where}: the run has {_short(stored)}; now it is {_short(given)}"]
+
+
+def _entrywise(stored: Mapping[str, Json], given: Mapping[str, Json], prefix: str) -> list[str]:
+    lines = []
+    for key in dict.fromkeys([*stored, *given]):
+        if key not in given:
+            lines.append(f"{prefix}{key}: the run has {_short(stored[key])}; now there is none")
+        elif key not in stored:
+            lines.append(f"{prefix}{key}: the run has none; now it is {_short(given[key])}")
+        else:
+            lines += differences(stored[key], given[key], f"{prefix}{key}")
+    return lines
+
+
+def fingerprint(description: Json) -> str:
+    """Return a short digest of a description; equal descriptions have equal digests."""
+    return hashlib.sha256(json.dumps(description).encode()).hexdigest()[:16]
+
+
+def _fits(value: Json) -> bool:
+    return len(json.dumps(value)) <= SHOWN
+
+
+def _short(value: Json) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."

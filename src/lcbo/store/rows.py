@@ -1,0 +1,100 @@
+"""The rows of a run file: written with a checksum, read only if it is still right."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lcbo.errors import StoreError
+from lcbo.store.entries import Asked, Budgeted, Contents, Entry, Reported
+from lcbo.store.owner import Owner
+from lcbo.types import Array, Candidate, Record
+
+
+def seal(row: Sequence[Any]) -> int:
+    """Return the checksum behind a row: SQLite itself does not notice a byte that has changed."""
+    return zlib.crc32(repr(tuple(row)).encode())
+
+
+def contents_in(db: sqlite3.Connection, path: Path) -> Contents:
+    """Return everything in a file, or raise where something is missing."""
+    db.execute("BEGIN")  # all reads see one moment of the run
+    try:
+        entries, state = _entries(db, path), _state(db, path)
+        contents = Contents(path, meta_in(db, path), entries, state, owner_in(db, path))
+    finally:
+        db.execute("ROLLBACK")
+    asks = {entry.seq for entry in entries if isinstance(entry, Asked)}
+    begun = bool(entries) and isinstance(entries[0], Budgeted)
+    whole = [entry.seq for entry in entries] == list(range(len(entries)))
+    if not begun or not whole or (state is not None and state[0] not in asks):
+        raise StoreError(f"{path}: the run file is damaged: its events are not complete")
+    return contents
+
+
+def _entries(db: sqlite3.Connection, path: Path) -> list[Entry]:
+    rows = list(_rows(db, path, "candidates"))
+    points = np.array(_parsed(row[4] for row in rows))
+    points.flags.writeable = False
+    handed: dict[int, list[tuple[Candidate, Array]]] = {}
+    for (id, seq, role, iteration, _, u), x in zip(rows, points, strict=True):
+        handed.setdefault(seq, []).append((Candidate(id, x, role, iteration), np.frombuffer(u, "<f8")))
+    asks, tells = list(_rows(db, path, "asks")), list(_rows(db, path, "tells"))
+    for seq, _, count, *_ in asks:
+        if len(handed.get(seq, [])) != count:
+            raise StoreError(f"{path}: the run file is damaged: candidates are missing")
+    if {row[1] for row in tells} - {row[0] for row in rows}:
+        raise StoreError(f"{path}: the run file is damaged: candidates are missing")
+    entries: list[Entry] = [
+        Asked(seq, n, when, numbers, handed.get(seq, []))
+        for (seq, n, _, when, _), numbers in zip(asks, _parsed(row[4] for row in asks), strict=True)
+    ]
+    entries += [
+        Reported(seq, id, when, told, failed, bool(final), bool(late), Record(*how))
+        for (seq, id, when, _, failed, final, late, *how), told in zip(
+            tells, _parsed(row[3] for row in tells), strict=True
+        )
+    ]
+    entries += [Budgeted(*row) for row in _rows(db, path, "budgets")]
+    return sorted(entries, key=lambda entry: entry.seq)
+
+
+def _parsed(texts: Iterable[str]) -> list[Any]:
+    """Return what many JSON texts say; together they are read much faster than one by one."""
+    values: list[Any] = json.loads(f"[{','.join(texts)}]")
+    return values
+
+
+def meta_in(db: sqlite3.Connection, path: Path) -> dict[str, Any]:
+    """Return the facts of the run."""
+    return {key: json.loads(value) for key, value in _rows(db, path, "meta")}
+
+
+def _state(db: sqlite3.Connection, path: Path) -> tuple[int, dict[str, Any]] | None:
+    return next(((seq, json.loads(state)) for _, seq, state in _rows(db, path, "state")), None)
+
+
+def owner_in(db: sqlite3.Connection, path: Path) -> Owner | None:
+    """Return the process that writes, or did when it died."""
+    return next((Owner(*fields) for _, *fields in _rows(db, path, "owner")), None)
+
+
+def _rows(db: sqlite3.Connection, path: Path, table: str) -> Iterator[tuple[Any, ...]]:
+    """Give the rows of a table as they were written, or raise."""
+    for row in db.execute(f"SELECT * FROM {table}"):
+        values = row[:-1]
+        if seal(values) != row[-1]:
+            raise StoreError(f"{path}: the run file is damaged: a row of its table {table} has changed")
+        yield values
+
+
+def put(db: sqlite3.Connection, table: str, row: Sequence[Any]) -> None:
+    """Write a row; only facts, owner and state are ever replaced."""
+    verb = "REPLACE" if table in ("meta", "owner", "state") else "INSERT"
+    db.execute(f"{verb} INTO {table} VALUES ({', '.join('?' * (len(row) + 1))})", [*row, seal(row)])

@@ -1,0 +1,319 @@
+"""One run in one SQLite file: what was asked, what came, and the state to go on from.
+
+Tables
+    meta        facts of the run by key, as JSON: problem, arguments, versions, when it was begun
+    owner       the process that writes, if any
+    asks        every ask: how many were wanted and handed out, the method's numbers after it
+    candidates  every point handed out; ``x`` as JSON in user units, ``u`` as float64 bytes in the unit cube
+    tells       every outcome or failure, partial and late ones too, with how the evaluation went
+    budgets     the budget from the beginning and whenever it grew
+    state       the method's state after the latest ask
+
+``seq`` numbers all asks, tells and budgets in the order they happened; replaying them is the run. Every row
+ends with a checksum. Every write is one transaction, on the disk (``synchronous=FULL``) before the call
+returns. A run that was closed is one plain file; while it is written, a log lies beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Self
+
+from lcbo.errors import RunInUseError, StoreError
+from lcbo.store.database import (
+    APPLICATION,
+    SCHEMA,
+    appear,
+    check,
+    connect,
+    copy,
+    explained,
+    journal,
+    no_access,
+    present,
+    require,
+    unfinished,
+)
+from lcbo.store.entries import Contents
+from lcbo.store.owner import Owner
+from lcbo.store.rows import contents_in, meta_in, owner_in, put
+from lcbo.types import Array, Candidate, Record
+
+_TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE owner (
+    id INTEGER PRIMARY KEY CHECK (id = 1), host TEXT NOT NULL, boot TEXT NOT NULL, pid INTEGER NOT NULL,
+    birth TEXT NOT NULL, token TEXT NOT NULL, seal INTEGER NOT NULL
+);
+CREATE TABLE asks (
+    seq INTEGER PRIMARY KEY, n INTEGER, handed INTEGER NOT NULL, time REAL NOT NULL, info TEXT NOT NULL,
+    seal INTEGER NOT NULL
+);
+CREATE TABLE candidates (
+    id INTEGER PRIMARY KEY, seq INTEGER NOT NULL REFERENCES asks, role TEXT NOT NULL,
+    iteration INTEGER NOT NULL, x TEXT NOT NULL, u BLOB NOT NULL, seal INTEGER NOT NULL
+);
+CREATE TABLE tells (
+    seq INTEGER PRIMARY KEY, id INTEGER NOT NULL REFERENCES candidates, time REAL NOT NULL,
+    outcomes TEXT NOT NULL, failed TEXT, final INTEGER NOT NULL, late INTEGER NOT NULL,
+    worker TEXT NOT NULL, started REAL, seconds REAL, traceback TEXT NOT NULL, attempts INTEGER NOT NULL,
+    seal INTEGER NOT NULL
+);
+CREATE TABLE budgets (seq INTEGER PRIMARY KEY, budget INTEGER, seal INTEGER NOT NULL);
+CREATE TABLE state (
+    id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, state TEXT NOT NULL, seal INTEGER NOT NULL
+);
+"""
+_NEXT = """
+SELECT 1 + max(seq) FROM (
+    SELECT max(seq) AS seq FROM asks
+    UNION ALL SELECT max(seq) FROM tells
+    UNION ALL SELECT max(seq) FROM budgets
+)
+"""
+
+
+class Store:
+    """A run file opened for writing by this process, which is its owner until `close`.
+
+    Args:
+        path: the file.
+        connection: open and checked.
+        owner: the identity under which this process writes.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, owner: Owner) -> None:
+        self.path = path.resolve()
+        self.owner = owner
+        self._db: sqlite3.Connection | None = connection
+        _opened.add(self)
+
+    @classmethod
+    def create(cls, path: Path, meta: Mapping[str, Any], budget: int | None) -> Self:
+        """Make a new run file; it appears complete or not at all."""
+        facts = {"created": time.time(), **meta}
+        with explained(path, "created"):
+            fresh = unfinished(path)
+            try:
+                with closing(sqlite3.connect(fresh, isolation_level=None)) as db:
+                    db.execute("PRAGMA journal_mode=OFF")  # nobody sees the file before it is complete
+                    db.executescript(
+                        f"BEGIN; PRAGMA application_id={APPLICATION}; PRAGMA user_version={SCHEMA}; {_TABLES}"
+                    )
+                    for key, value in facts.items():
+                        put(db, "meta", [key, json.dumps(value)])
+                    put(db, "budgets", [0, budget])
+                    db.execute("COMMIT")
+                appear(fresh, path)
+            finally:
+                fresh.unlink(missing_ok=True)
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open a run file for writing and become its owner."""
+        require(path)
+        _refuse_inherited(path)
+        owner = Owner.this_process()
+        with explained(path, "opened"):
+            db = connect(path, "rw")
+            try:
+                check(db, path)
+                journal(db, path)
+                db.execute("PRAGMA synchronous=FULL")
+                _acquire(db, path, owner)
+            except BaseException:
+                db.close()
+                raise
+        return cls(path, db, owner)
+
+    def close(self) -> None:
+        """Give the run back; a full disk must not hide what made the caller close."""
+        if self._db is None or self.owner.pid != os.getpid():
+            return  # a fork must not change anything for its parent, so it does not even disconnect
+        db, self._db = self._db, None
+        _opened.discard(self)
+        with suppress(sqlite3.Error):
+            db.execute("DELETE FROM owner WHERE token = ?", [self.owner.token])
+        with suppress(sqlite3.Error):
+            db.execute("PRAGMA busy_timeout=0")  # a reader keeps the log where it is
+            db.execute("PRAGMA journal_mode=DELETE")
+        with suppress(sqlite3.Error):
+            db.close()
+
+    def meta(self) -> dict[str, Any]:
+        """Return the facts of the run."""
+        with self._using("the facts of the run cannot be read") as db, explained(self.path, "read"):
+            return meta_in(db, self.path)
+
+    def contents(self) -> Contents:
+        """Return everything in the file."""
+        with self._using("the run cannot be read") as db, explained(self.path, "read"):
+            return contents_in(db, self.path)
+
+    def record_ask(
+        self,
+        n: int | None,
+        candidates: Sequence[tuple[Candidate, Array]],
+        info: Mapping[str, float],
+        state: Mapping[str, Any] | None,
+    ) -> None:
+        """Commit one ask, together with the method's state after it."""
+        numbers = json.dumps({name: float(value) for name, value in info.items()})
+        points = [
+            [int(c.id), c.role, int(c.iteration), json.dumps(c.x.tolist()), u.astype("<f8").tobytes()]
+            for c, u in candidates
+        ]
+        kept = None if state is None else json.dumps(state)
+        wanted = None if n is None else int(n)
+        with self._writing(f"{len(points)} candidates could not be recorded") as (db, seq):
+            put(db, "asks", [seq, wanted, len(points), time.time(), numbers])
+            for id, *point in points:
+                put(db, "candidates", [id, seq, *point])
+            if kept is not None:
+                put(db, "state", [1, seq, kept])
+
+    def record_tell(
+        self,
+        id: int,
+        outcomes: Mapping[str, float],
+        *,
+        failed: str | None,
+        final: bool,
+        record: Record,
+        late: bool = False,
+    ) -> None:
+        """Commit one tell."""
+        told = json.dumps({name: float(value) for name, value in outcomes.items()})
+        reason = None if failed is None else _storable(failed)
+        how = [
+            _storable(record.worker),
+            _known(record.started),
+            _known(record.seconds),
+            _storable(record.traceback),
+            int(record.attempts),
+        ]
+        with self._writing(f"candidate {id} could not be recorded: {reason or told}") as (db, seq):
+            put(db, "tells", [seq, int(id), time.time(), told, reason, int(final), int(late), *how])
+
+    def record_budget(self, budget: int | None) -> None:
+        """Commit a new budget."""
+        with self._writing(f"the budget of {budget} could not be recorded") as (db, seq):
+            put(db, "budgets", [seq, budget])
+
+    def set_meta(self, **facts: Any) -> None:
+        """Commit facts of the run."""
+        texts = {key: json.dumps(value) for key, value in facts.items()}
+        with self._writing("facts of the run could not be recorded") as (db, _):
+            for row in texts.items():
+                put(db, "meta", row)
+
+    @contextmanager
+    def _using(self, loss: str) -> Iterator[sqlite3.Connection]:
+        """Give the connection to this process, as long as the run is open."""
+        if self._db is None:
+            raise StoreError(f"{self.path}: {loss}: the run was closed")
+        if self.owner.pid != os.getpid():
+            raise StoreError(f"{self.path}: {loss}: it was opened by {self.owner}, before a fork")
+        if not present(self.path):  # SQLite would write on, to a file that nobody can open any more
+            raise StoreError(f"{self.path}: {loss}: the file was moved or removed while the run was open")
+        yield self._db
+
+    @contextmanager
+    def _writing(self, loss: str) -> Iterator[tuple[sqlite3.Connection, int]]:
+        """Make one durable transaction as the owner of the run; gives the number of what happens in it."""
+        intact = f"{loss}; everything recorded before is intact"
+        with self._using(loss) as db, explained(self.path, "written", intact):
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                owner = owner_in(db, self.path)
+                if owner != self.owner:
+                    raise RunInUseError(
+                        f"{self.path}: {loss}: the run was taken over, it belongs to {owner or 'nobody'} now"
+                    )
+                yield db, db.execute(_NEXT).fetchone()[0]
+                db.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    db.execute("ROLLBACK")
+                raise
+
+
+_opened: set[Store] = set()
+
+
+def read(path: Path) -> Contents:
+    """Read a run file as it is now, also while its owner writes."""
+    require(path)
+    with explained(path, "read"):
+        try:
+            with closing(connect(path, "ro")) as db:
+                check(db, path)
+                return contents_in(db, path)
+        except sqlite3.OperationalError as error:
+            if not no_access(error):
+                raise
+        # A log left by a killed process, in a directory where we may not write.
+        with closing(copy(path)) as db:
+            check(db, path)
+            return contents_in(db, path)
+
+
+def unlock(path: Path) -> None:
+    """Take a run from an owner that cannot be asked, on another machine say; its user must be sure."""
+    require(path)
+    with explained(path, "unlocked"), closing(connect(path, "rw")) as db:
+        check(db, path)
+        db.execute("DELETE FROM owner")
+
+
+def tells_in(path: Path) -> int:
+    """Return how many tells a run file holds, 0 where it cannot be read: cheap enough to be asked often."""
+    with suppress(sqlite3.Error, UnicodeError), closing(connect(path, "ro")) as db:
+        return int(db.execute("SELECT count(*) FROM tells").fetchone()[0])
+    return 0
+
+
+def _acquire(db: sqlite3.Connection, path: Path, owner: Owner) -> None:
+    """Become the owner, unless another one lives."""
+    db.execute("BEGIN IMMEDIATE")
+    other = owner_in(db, path)
+    alive = other is not None and not _forgotten(other, owner) and other.alive()
+    if other is not None and alive is not False:
+        if other.same_process(owner):
+            hint = "it is this one: close the optimizer that has it, optimizer.close()"
+        elif alive:
+            hint = "wait for it or stop it; reading is possible at any time"
+        else:
+            hint = f"from here nobody can see whether it lives; if it does not: lcbo unlock {path}"
+        raise RunInUseError(f"{path}: {other} is writing to this run; {hint}")
+    put(db, "owner", [1, owner.host, owner.boot, owner.pid, owner.birth, owner.token])
+    db.execute("COMMIT")
+
+
+def _forgotten(other: Owner, this: Owner) -> bool:
+    """Whether an owner is an opening by this process that has ended without being recorded."""
+    return other.same_process(this) and all(store.owner != other for store in _opened)
+
+
+def _refuse_inherited(path: Path) -> None:
+    """Raise in a fork of a process that has the run open: SQLite's locks do not survive a fork."""
+    if any(store.owner.pid != os.getpid() and store.path == path.resolve() for store in _opened):
+        raise StoreError(f"{path}: it was open when this process was forked; open it in a fresh process")
+
+
+def _storable(text: str) -> str:
+    """Return a text without the halves of surrogate pairs that broken program output leaves."""
+    return str(text).encode(errors="replace").decode()
+
+
+def _known(number: float | None) -> float | None:
+    """Return a number as SQLite gives it back: ``None`` for NaN, 0 for -0."""
+    return None if number is None or math.isnan(number) else float(number) + 0.0

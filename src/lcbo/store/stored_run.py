@@ -1,0 +1,199 @@
+"""Looking at a stored run, also while it is being written: answer, history, failures, export."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from lcbo.errors import ArgumentError
+from lcbo.optimizer.ledger import Ledger
+from lcbo.optimizer.optimizer import Optimizer
+from lcbo.optimizer.setup import read_data
+from lcbo.store.entries import Asked, Entry, Reported
+from lcbo.store.owner import Owner
+from lcbo.store.resume import rebuilt_problem
+from lcbo.store.store import read
+from lcbo.types import Record
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lcbo.optimizer.log import Log
+    from lcbo.optimizer.result import Result
+    from lcbo.problem import Problem
+    from lcbo.types import Candidate
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a run stands.
+
+    Attributes:
+        method: name of the method.
+        budget: evaluations in all, or ``None``.
+        asked: candidates handed out.
+        ended: evaluations that have ended, failed ones included.
+        failed: evaluations that failed.
+        pending: candidates handed out and not ended.
+        iteration: the method's iteration.
+        created: when the run was begun; like the next, in seconds since the epoch.
+        updated: when something was last recorded.
+        writer: the process that writes, or did when it died.
+        writing: whether it is alive; ``None`` when that cannot be known from here.
+    """
+
+    method: str
+    budget: int | None
+    asked: int
+    ended: int
+    failed: int
+    pending: int
+    iteration: int
+    created: float
+    updated: float
+    writer: Owner | None
+    writing: bool | None
+
+
+class Run:
+    """A stored run as it was when this object was made; nothing here writes to it.
+
+    Attributes:
+        path: the run file.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._contents = read(self.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave; the file has been read and is not open."""
+
+    def __repr__(self) -> str:
+        at = self.status
+        return f"<Run {self.path}: {at.method}, {at.ended} of {at.budget or 'open'} evaluations>"
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """Facts of the run: problem, method, options, seed, versions and so on."""
+        return self._contents.meta
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """Everything that happened, in order."""
+        return self._contents.entries
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The problem, with its function when that is one of `lcbo.problems`."""
+        return rebuilt_problem(self.meta)
+
+    @cached_property
+    def optimizer(self) -> Optimizer:
+        """The optimizer as the run left it; `ask` and `tell` are refused."""
+        return Optimizer.look(self._contents)
+
+    @cached_property
+    def _ledger(self) -> Ledger:
+        """What was asked and told, without the method."""
+        ledger = Ledger(self.problem, None)
+        for key, (x, outcomes) in enumerate(read_data(self.meta["data"], self.problem)):
+            ledger.include(key, x, outcomes)
+        for entry in self.entries:
+            ledger.enter(entry)
+        return ledger
+
+    @property
+    def log(self) -> Log:
+        """Ended evaluations, as they were observed."""
+        return self._ledger.log
+
+    @property
+    def pending(self) -> list[Candidate]:
+        """Candidates handed out whose evaluation has not ended."""
+        return [candidate for candidate, _ in self._ledger.pending.values()]
+
+    def result(self) -> Result:
+        """Return the answer so far."""
+        optimizer = self.optimizer
+        budget, ended = optimizer.budget, optimizer.n_ended
+        spent = budget is not None and ended >= budget
+        return optimizer.result(
+            f"budget of {budget} evaluations spent" if spent else f"{ended} evaluations so far"
+        )
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """Every ended evaluation as a row, with when, where and how long it ran."""
+        import pandas as pd
+
+        log = self._ledger.log
+        frame = log.history().to_frame()
+        records = pd.DataFrame(
+            [asdict(o.record) for o in log.observations],
+            index=frame.index,
+            columns=[field.name for field in fields(Record)],
+        )
+        return frame.join(records.astype({"started": float, "seconds": float}))
+
+    @property
+    def trace(self) -> pd.DataFrame:
+        """The method's numbers after every ask: evaluations asked for by then, iteration, step and so on."""
+        import pandas as pd
+
+        rows, asked = [], 0
+        for entry in self.entries:
+            if isinstance(entry, Asked):
+                asked += len(entry.candidates)
+                rows.append({"asked": asked, "time": entry.time, **entry.info})
+        return pd.DataFrame(rows)
+
+    @property
+    def status(self) -> Status:
+        """Where the run stands; no model is built for it."""
+        ledger, writer = self._ledger, self._contents.writer
+        asks = [entry for entry in self.entries if isinstance(entry, Asked)]
+        times = [entry.time for entry in self.entries if isinstance(entry, Asked | Reported)]
+        return Status(
+            method=self.meta["method"],
+            budget=ledger.budget,
+            asked=ledger.n_asked,
+            ended=ledger.n_asked - len(ledger.pending),
+            failed=ledger.log.n_failed,
+            pending=len(ledger.pending),
+            iteration=int(asks[-1].info.get("iteration", 0)) if asks else 0,
+            created=self.meta["created"],
+            updated=max(times, default=self.meta["created"]),
+            writer=writer,
+            writing=False if writer is None else writer.alive(),
+        )
+
+    def export(self, path: str | Path) -> Path:
+        """Write the history to a ``.csv`` or ``.parquet`` file and return its path."""
+        target = Path(path)
+        if target.suffix == ".csv":
+            self.history.to_csv(target)
+        elif target.suffix == ".parquet":
+            try:
+                self.history.to_parquet(target)
+            except ImportError as error:
+                raise ArgumentError(
+                    "path", "the package pyarrow for Parquet; or a .csv file", target
+                ) from error
+        else:
+            raise ArgumentError("path", "a file ending in .csv or .parquet", repr(str(path)))
+        return target
+
+
+def open_run(path: str | Path) -> Run:
+    """Open a stored run for reading, also while it is being written."""
+    return Run(path)

@@ -1,0 +1,166 @@
+import pickle
+
+import numpy as np
+import pytest
+from scipy.optimize import OptimizeResult
+from scipy.stats import norm
+
+import lcbo
+from lcbo import Constraint, ModelError, Problem
+from lcbo.methods.protocol import Belief
+from lcbo.optimizer.answer import feasibility
+
+pytestmark = pytest.mark.usefixtures("made")
+
+POINT = np.array([0.5, 0.25])
+
+
+def run(believe, noise=None, deterministic=False, constraints=("c <= 0",), **options):
+    return lcbo.minimize(
+        lambda x: {"f": x.sum(), "c": x[0] - 0.5},
+        [(0, 1), (0, 4)],
+        constraints,
+        "f",
+        budget=20,
+        noise=noise,
+        deterministic=deterministic,
+        options={"believe": believe, "recommend": POINT} | options,
+    )
+
+
+def believing(mean, std):
+    return lambda _: (np.array(mean), np.array(std), np.array([[2.0, 3.0], [-4.0, -6.0]]))
+
+
+def test_noisy_answer_is_the_models_with_its_probability():
+    result = run(believing([1.5, -0.2], [0.1, 0.4]), noise=0.1)
+    np.testing.assert_array_equal(result.x, [0.5, 1.0])
+    np.testing.assert_array_equal(result.x, result.x_recommended)
+    assert result.fun == 1.5
+    assert result.constr == {"c": -0.2}
+    assert result.pof == pytest.approx(norm.cdf(0.5))
+    assert result.success
+    assert result.fun_observed == result.history.best_feasible[-1]
+
+
+def test_noisy_answer_that_is_probably_infeasible_is_no_success():
+    result = run(believing([1.5, 0.2], [0.1, 0.4]), noise=0.1)
+    assert result.pof == pytest.approx(norm.cdf(-0.5))
+    assert not result.success
+    np.testing.assert_array_equal(result.x, [0.5, 1.0])
+
+
+def test_deterministic_answer_is_observed_whatever_the_model_says():
+    result = run(believing([-9.0, -9.0], [0.0, 0.0]), deterministic=True)
+    np.testing.assert_array_equal(result.x, result.x_observed)
+    assert result.fun == result.fun_observed
+    np.testing.assert_array_equal(result.x_recommended, [0.5, 1.0])
+
+
+def test_unknown_noise_trusts_observations_only_where_the_model_reproduces_them():
+    def perfect(u):
+        x = u * [1, 4]
+        return np.array([x.sum(), x[0] - 0.5]), np.full(2, 1e-6), np.zeros((2, 2))
+
+    assert run(perfect).fun == run(perfect).fun_observed
+    noisy = run(believing([1.5, -0.2], [0.1, 0.4]))
+    assert noisy.fun == 1.5
+
+
+def test_model_that_cannot_be_built_does_not_cost_the_answer():
+    def broken(_):
+        raise ModelError("not positive definite")
+
+    result = run(broken)
+    assert result.fun == result.fun_observed
+    assert result.kkt == {}
+
+
+def test_multipliers_are_in_user_units_and_kkt_in_standardised():
+    # f = 2 u0 + 3 u1, c = -4 u0 - 6 u1, active: lambda = 1/2 and the residual vanishes
+    result = run(believing([1.0, 0.0], [0.0, 0.0]), noise=0.1)
+    assert result.multipliers == pytest.approx({"c": 0.5})
+    assert result.kkt["r_s"] == pytest.approx(0.0, abs=1e-20)
+    assert set(result.kkt) == {"r_s", "r_f", "spread_s", "spread_f"}
+
+
+def test_active_lower_bound_has_a_negative_multiplier():
+    def believe(_):
+        return np.array([1.0, 0.0]), np.zeros(2), np.array([[2.0, 3.0], [4.0, 6.0]])
+
+    result = run(believe, noise=0.1, constraints=["0 <= c <= 9"])
+    assert result.multipliers == pytest.approx({"c": -0.5})
+
+
+def test_feasibility_is_the_product_of_interval_probabilities():
+    constraints = ["a <= 1", "-1 <= b", "b <= 2", Constraint("h", eq=0.5, tol=0.1)]
+    problem = Problem([(0, 1)], constraints)
+    mean, std = np.array([0.0, 0.5, 1.0, 0.45]), np.array([1.0, 0.5, 2.0, 0.2])
+    belief = Belief(np.array([0.5]), mean, std, np.zeros((4, 1)), np.zeros((4, 1)), np.ones(4))
+    draws = norm.rvs(mean, std, (400_000, 4), random_state=0)
+    hits = (draws[:, 1] <= 1) & (np.abs(draws[:, 2] - 0.5) <= 1.5) & (np.abs(draws[:, 3] - 0.5) <= 0.1)
+    assert feasibility(problem, belief) == pytest.approx(hits.mean(), rel=0.02)
+    certain = Belief(belief.u, mean, np.zeros(4), belief.gradient, belief.gradient_std, belief.scale)
+    assert feasibility(problem, certain) == 1.0
+
+
+def test_result_is_a_scipy_result_with_everything_recorded():
+    result = run(believing([1.5, -0.2], [0.1, 0.4]), noise=0.1)
+    assert isinstance(result, OptimizeResult)
+    assert {"x", "fun", "success", "message", "nfev", "nit"} <= set(result)
+    assert result.method == "lcbo"
+    assert result.rng == 0
+    assert result.versions["lcbo"] == lcbo.__version__
+    assert "<History of 20 evaluations>" in repr(result)
+
+
+def test_result_prints_when_nothing_is_constrained_and_no_option_is_given():
+    result = lcbo.minimize(lambda x: x.sum(), [(0, 1)], budget=4)
+    assert result.options == result.multipliers == {}
+    assert "nfev: 4" in repr(result)
+    assert "nfev: 4" in str(result)
+
+
+def test_result_survives_pickling():
+    result = run(believing([1.5, -0.2], [0.1, 0.4]), noise=0.1)
+    result.options = {}
+    copy = pickle.loads(pickle.dumps(result))
+    np.testing.assert_array_equal(copy.history.X, result.history.X)
+    assert copy.fun == result.fun
+
+
+def test_history_frame_has_a_row_per_evaluation():
+    result = run(believing([1.5, -0.2], [0.1, 0.4]), noise=0.1)
+    frame = result.history.to_frame()
+    assert frame.columns.tolist() == [
+        "role",
+        "iteration",
+        "x0",
+        "x1",
+        "f",
+        "c",
+        "feasible",
+        "best_feasible",
+        "failed",
+    ]
+    assert len(frame) == 20
+    running = frame["f"].where(frame["feasible"]).cummin().ffill()
+    np.testing.assert_array_equal(frame["best_feasible"], running)
+
+
+def test_least_infeasible_is_judged_in_standard_deviations():
+    problem = Problem([(0, 1)], ["small <= 0", "large <= 0"])
+    optimizer = lcbo.Optimizer(problem, n_init=3)
+    values = [(1e-3, 1.0), (3e-3, 1e3), (2e-3, 5e2)]
+    for candidate, (small, large) in zip(optimizer.ask(), values, strict=True):
+        optimizer.tell(candidate.id, {"objective": 0.0, "small": small, "large": large})
+    assert optimizer.result().constr == {"small": 1e-3, "large": 1.0}
+
+
+def test_result_before_any_evaluation_says_so():
+    result = lcbo.Optimizer(Problem([(0, 1)])).result()
+    assert result.x is None
+    assert not result.success
+    assert "no evaluation" in result.message
+    assert len(result.history) == 0
+    assert result.history.to_frame().empty
