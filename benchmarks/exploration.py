@@ -15,12 +15,12 @@ import torch
 from lcbo.acquisition.explore import Box, FastExplorer, PaperExplorer, SequentialExplorer
 from lcbo.acquisition.information import GradientInformation
 from lcbo.models.data import merge
-from lcbo.models.gp import Hyperparameters, LocalGP
+from lcbo.models.gp import BatchedGP, Hyperparameters
 
 EXPLORERS = {"paper": PaperExplorer(), "sequential": SequentialExplorer(), "fast": FastExplorer()}
 
 
-def instance(dim: int, rng: np.random.Generator) -> tuple[LocalGP, torch.Tensor, Box]:
+def instance(dim: int, rng: np.random.Generator) -> tuple[BatchedGP, torch.Tensor, Box]:
     """A random local model: d uniform points and d points in the box, three isotropic outputs."""
     x = torch.from_numpy(rng.random(dim))
     box = Box.around(x, 0.1)
@@ -31,7 +31,7 @@ def instance(dim: int, rng: np.random.Generator) -> tuple[LocalGP, torch.Tensor,
         noise_var=torch.from_numpy(np.exp(rng.uniform(np.log(1e-4), np.log(1e-1), 3))),
         mean=torch.zeros(3, dtype=torch.float64),
     )
-    return LocalGP(merge(points, rng.standard_normal((len(points), 3))), hyper), x, box
+    return BatchedGP(merge(points, rng.standard_normal((len(points), 3))), hyper), x, box
 
 
 def main() -> None:

@@ -52,13 +52,13 @@ class Free:
     """A quadratic on a ball and a half-space, noisy so that a run never comes to rest."""
 
     def __init__(self, dim: int, noise: float) -> None:
-        self.centre = 0.5 + 0.3 * np.cos(np.arange(dim))
+        self.center = 0.5 + 0.3 * np.cos(np.arange(dim))
         self.noise, self.rng, self.seconds = noise, np.random.default_rng(0), 0.0
 
     def __call__(self, x: np.ndarray) -> tuple[float, list[float]]:
         """Return the objective and two constraints."""
         start = time.process_time()
-        away = x - self.centre
+        away = x - self.center
         f, g, h = self.noise * self.rng.standard_normal(3)
         f += away @ away
         g += np.mean(x) - 0.45
@@ -97,7 +97,7 @@ class Clock:
         return statistics.median(b - a for (n, a), (_, b) in pairs if abs(n - around) <= reach)
 
 
-def minimise(label: str, dim: int, budget: int, noise: float, callback: Any = None) -> tuple[float, Clock]:
+def minimize(label: str, dim: int, budget: int, noise: float, callback: Any = None) -> tuple[float, Clock]:
     """Run one method; return the optimizer's seconds and the clock."""
     method, options = METHODS[label]
     fun = Free(dim, noise)
@@ -124,11 +124,11 @@ def run_part(args: argparse.Namespace) -> None:
         f"{'method':<18}{'d':>5}{'s / 1000':>11}{'limit':>8}{'':>6}{'ask ms':>10}{'slowest':>10}{'asks':>7}"
     )
     for label in args.methods:
-        minimise(label, 5, 30, args.noise)  # imports and first calls
+        minimize(label, 5, 30, args.noise)  # imports and first calls
         for dim in args.dims:
             if label == "lcbo-paper (1,1)" and dim != 50 and len(args.dims) > 1:
                 continue  # the line speaks of d = 50 alone
-            seconds, clock = minimise(label, dim, args.evaluations, args.noise)
+            seconds, clock = minimize(label, dim, args.evaluations, args.noise)
             each = 1000.0 * seconds / args.evaluations
             limit = LIMITS.get((label, dim))
             verdict = "" if limit is None else ("pass" if each <= limit else "FAIL")
@@ -161,7 +161,7 @@ def growth_part(args: argparse.Namespace) -> None:
             if snapshot.nfev in (500, 5000):
                 memory[snapshot.nfev] = resident()
 
-        _, clock = minimise(label, args.growth_dim, 5200, args.noise, remember)
+        _, clock = minimize(label, args.growth_dim, 5200, args.noise, remember)
         early, late = clock.per_iteration(500, 200), clock.per_iteration(5000, 200)
         grown = memory[5000] - memory[500]
         print(

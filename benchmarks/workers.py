@@ -35,13 +35,13 @@ class Sleeper:
     """A quadratic on a half-space that sleeps 50 to 500 ms, by a seed of the point."""
 
     def __init__(self, dim: int) -> None:
-        self.centre = 0.5 + 0.3 * np.cos(np.arange(dim))
+        self.center = 0.5 + 0.3 * np.cos(np.arange(dim))
 
     def __call__(self, x: np.ndarray) -> dict[str, float]:
         """Return the outcomes after the sleep."""
         seed = np.frombuffer(x.tobytes(), dtype=np.uint32)
         time.sleep(np.random.default_rng(seed).uniform(0.05, 0.5))
-        return {"f": float(np.sum((x - self.centre) ** 2)), "c": float(0.4 - x.mean())}
+        return {"f": float(np.sum((x - self.center) ** 2)), "c": float(0.4 - x.mean())}
 
 
 def measure(

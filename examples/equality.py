@@ -12,7 +12,7 @@ COST /= np.linalg.norm(COST)
 
 
 def simulate(x):
-    """Cost and squared distance from the centre."""
+    """Cost and squared distance from the center."""
     return {"cost": float(COST @ x), "distance": float(np.sum((x - 0.5) ** 2))}
 
 

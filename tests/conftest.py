@@ -37,21 +37,21 @@ class UniformSearch(Method):
         self.told: dict[int, np.ndarray | None] = {}
         self.included: list[tuple[np.ndarray, np.ndarray]] = []
         self.points: dict[int, np.ndarray] = {}
-        self.key = self.iteration = 0
+        self.id = self.iteration = 0
         self.open: set[int] = set()
 
     def _propose(self, role: str) -> Proposal:
-        count = self.key - len(self.included)
+        count = self.id - len(self.included)
         rng = np.random.default_rng([self.setup.seed, count])
         u = self.setup.starts[count] if count < len(self.setup.starts) else rng.random(self.setup.dim)
-        self.points[self.key] = u
-        self.key += 1
-        return Proposal(self.key - 1, u, role, self.iteration)
+        self.points[self.id] = u
+        self.id += 1
+        return Proposal(self.id - 1, u, role, self.iteration)
 
     def include(self, u, y):
         self.included.append((u, y))
-        self.key += 1
-        return self.key - 1
+        self.id += 1
+        return self.id - 1
 
     def ask(self, n=None, most=None):
         if "stop_at" in self.options and self.iteration >= self.options["stop_at"]:
@@ -61,13 +61,13 @@ class UniformSearch(Method):
         needed = 0 if self.open else size
         count = needed if n is None else n
         proposals = [self._propose(role) for _ in range(count if most is None else min(count, most))]
-        self.open |= {p.key for p in proposals}
+        self.open |= {p.id for p in proposals}
         return proposals
 
-    def tell(self, key, y):
-        assert key not in self.told
-        self.told[key] = y
-        self.open.remove(key)
+    def tell(self, id, y):
+        assert id not in self.told
+        self.told[id] = y
+        self.open.remove(id)
         self.iteration += not self.open
 
     def recommend(self):

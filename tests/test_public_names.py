@@ -53,7 +53,7 @@ def test_every_public_name_resolves():
 
 
 def test_unknown_name_is_an_attribute_error():
-    assert not hasattr(lcbo, "maximise")
+    assert not hasattr(lcbo, "maximize")
 
 
 def test_import_is_light():

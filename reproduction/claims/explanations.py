@@ -38,7 +38,7 @@ _GROWTH = (
     "points ({scbo-steps})."
 )
 _TRUSS = (
-    "On the truss `lcbo-paper` mostly walks outside: the minimiser of its penalised objective breaks the "
+    "On the truss `lcbo-paper` mostly walks outside: the minimizer of its penalized objective breaks the "
     "displacement limit, by {case1-violation} with case 1 and {node1-violation} at node 1 (point recommended "
     "at the end), so feasible points come from exploration and noise."
 )
@@ -49,7 +49,7 @@ _CHEETAH = (
     "by {cheetah-lost} m/s."
 )
 _LUCKY = (
-    "SCBO stands still because of the noise: its centre is the best point *observed* feasible, which with "
+    "SCBO stands still because of the noise: its center is the best point *observed* feasible, which with "
     "noise of 0.1 on the constraints soon is a lucky observation of an infeasible one (seen in "
     "[theory-results.md](theory-results.md); without noise SCBO goes on, [scbo](methods/scbo.md)). A region "
     "without a success shrinks at a fixed pace, which sets the time from one restart to the next. "
@@ -113,7 +113,7 @@ EXPLANATIONS: Mapping[str, Sequence[Reason]] = {
     ],
     "beam-stagnation": [
         Reason(
-            "HDsafeBO finds no feasible beam at all: until it knows one, its region is centred on the best "
+            "HDsafeBO finds no feasible beam at all: until it knows one, its region is centered on the best "
             "objective, whatever that violates. CEI finds one early and goes on improving, now and then, to "
             "the end.",
             ["cei descends on beam, then stagnates", "hdsafebo descends on beam, then stagnates"],
@@ -131,15 +131,15 @@ EXPLANATIONS: Mapping[str, Sequence[Reason]] = {
     ],
     "components": [
         Reason(
-            "Without normalisation a step is the paper's step size times a gradient in standardised units, "
+            "Without normalization a step is the paper's step size times a gradient in standardized units, "
             "and jumps across the box: on the truss it ends near the initial design, on the synthetic task "
-            "at {unnormalised}, where Sobol search has {sobol}. The paper does not say which step size it "
+            "at {unnormalized}, where Sobol search has {sobol}. The paper does not say which step size it "
             "used there. The other two variants do better than the whole on the truss: under this noise the "
             "small box and the short memory cost more than they bring. On the synthetic task the strongest "
             "baseline is a global search with the true hyperparameters, level with the whole.",
             [
-                "no-normalisation on truss-case1",
-                "no-normalisation on synthetic-50",
+                "no-normalization on truss-case1",
+                "no-normalization on synthetic-50",
                 "no-local-box on synthetic-50",
             ],
         )
@@ -236,6 +236,6 @@ _NUMBERS: Mapping[str, Callable[[Results], str]] = {
     ),
     "cheetah-lost": _lost,
     "scatter": lambda results: _between(results.values("penalty", "truss-case1", "rho-10"), " lb"),
-    "unnormalised": lambda results: _median(results.values("components", "synthetic-50", "no-normalisation")),
+    "unnormalized": lambda results: _median(results.values("components", "synthetic-50", "no-normalization")),
     "sobol": lambda results: _median(results.values("main", "synthetic-50", "sobol")),
 }

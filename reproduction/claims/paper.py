@@ -11,7 +11,7 @@ from reproduction.harness.results import Results
 SYNTHETIC = ("synthetic-25", "synthetic-50", "synthetic-100")
 TRUSS = ("truss-case1", "truss-node1")
 ABLATION = ("truss-case1", "synthetic-50")
-COMPONENTS = ("no-local-gp", "no-local-box", "no-normalisation")
+COMPONENTS = ("no-local-gp", "no-local-box", "no-normalization")
 CONSTANTS = ("rho-1", "rho-10", "rho-100", "rho-1000")
 
 _LOWEST = (
@@ -207,7 +207,7 @@ CLAIMS: Sequence[Claim] = (
     Claim(
         "components",
         "every ablated variant at least equals the strongest baseline",
-        "Without local GP, local box or normalisation LCBO still equals or beats the strongest baseline.",
+        "Without local GP, local box or normalization LCBO still equals or beats the strongest baseline.",
         "The variant's median final value is not above the strongest baseline's by more than 2 % of it.",
         _components,
         both=False,

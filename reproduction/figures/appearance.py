@@ -1,9 +1,9 @@
-"""How methods and tasks look and are called in every figure: one colour and dash per label, everywhere.
+"""How methods and tasks look and are called in every figure: one color and dash per label, everywhere.
 
-The methods have the colour-blind safe colours of Okabe and Ito; the model-free peers are dark or grey and
-dashed as well, and so is EPBO, which often lies on CEI. Variants of an ablation have colours no method has,
+The methods have the color-blind safe colors of Okabe and Ito; the model-free peers are dark or gray and
+dashed as well, and so is EPBO, which often lies on CEI. Variants of an ablation have colors no method has,
 except that the paper's own configuration looks like ``lcbo-paper`` under whatever name. Penalty constants are
-ordered, and so are their colours.
+ordered, and so are their colors.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ OURS = ("lcbo-paper", "lcbo")
 
 @dataclass(frozen=True)
 class Look:
-    """Colour, dash pattern and width of a line."""
+    """Color, dash pattern and width of a line."""
 
-    colour: str
+    color: str
     dash: str = "-"
     width: float = 1.6
 
@@ -42,7 +42,7 @@ LOOKS: Mapping[str, Look] = {
     "growing-batch": Look("#882255"),
     "no-local-gp": Look("#332288"),
     "no-local-box": Look("#44AA99"),
-    "no-normalisation": Look("#882255"),
+    "no-normalization": Look("#882255"),
     "growing": _OWN,
     "rho-1": Look("#440154"),
     "rho-10": Look("#3B528B"),
@@ -79,7 +79,7 @@ VIEWS: Mapping[str, View] = {
 
 
 def look(label: str) -> Look:
-    """Return the look of a label; one that is not known is grey and dotted."""
+    """Return the look of a label; one that is not known is gray and dotted."""
     return LOOKS.get(label, _OTHER)
 
 
@@ -99,7 +99,7 @@ NAMES: Mapping[str, str] = {
     "growing-batch": "growing",
     "no-local-gp": "no local GP",
     "no-local-box": "no local box",
-    "no-normalisation": "no normalisation",
+    "no-normalization": "no normalization",
 }
 
 

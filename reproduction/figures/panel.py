@@ -132,8 +132,8 @@ def _draw_line(axes: Axes, line: Series, top: float) -> None:
     if line.n > 1:
         there, alpha = np.isfinite(low), 0.15 if style.dash == "-" else 0.08
         axes.fill_between(x[there], low[there], np.minimum(high[there], 2.0 * abs(top) + top), step="post",
-                          color=style.colour, alpha=alpha, lw=0, zorder=2)  # fmt: skip
-    axes.step(x, np.where(np.isfinite(median), median, np.nan), where="post", color=style.colour,
+                          color=style.color, alpha=alpha, lw=0, zorder=2)  # fmt: skip
+    axes.step(x, np.where(np.isfinite(median), median, np.nan), where="post", color=style.color,
               ls=style.dash, lw=style.width, zorder=4 if style.width > 2 else 3)  # fmt: skip
 
 
@@ -174,8 +174,8 @@ def name_ends(axes: Axes, lines: Sequence[Series]) -> None:
         text = f"{line.text}: none feasible" if nothing else line.text
         axes.annotate(
             text, (1.0, end), xytext=(1.035, place), xycoords="axes fraction", textcoords="axes fraction",
-            va="center", fontsize=SIZE, color=_readable(look(line.label).colour), annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "lw": 0.6, "color": look(line.label).colour,
+            va="center", fontsize=SIZE, color=_readable(look(line.label).color), annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "lw": 0.6, "color": look(line.label).color,
                         "shrinkA": 0, "shrinkB": 0, "relpos": (0.0, 0.5)},
         )  # fmt: skip
 
@@ -184,7 +184,7 @@ def apart(wanted: Sequence[float], step: float) -> list[float]:
     """Return places at least ``step`` apart, in the order of the wanted ones and as near to them as can be.
 
     Less ``i * step``, the i-th lowest place must not fall; the nearest such sequence is made by pooling
-    neighbours that do to their mean. The whole is shifted back where it leaves 0 to 1.
+    neighbors that do to their mean. The whole is shifted back where it leaves 0 to 1.
     """
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])
     pools: list[tuple[float, int]] = []
@@ -234,11 +234,11 @@ def _fraction(axes: Axes, value: float) -> float:
     return float(np.clip(at, 0.0, 1.0))
 
 
-def _readable(colour: str) -> tuple[float, float, float]:
-    """Return a colour darkened a little: thin letters look paler than lines."""
+def _readable(color: str) -> tuple[float, float, float]:
+    """Return a color darkened a little: thin letters look paler than lines."""
     from matplotlib.colors import to_rgb
 
-    red, green, blue = to_rgb(colour)
+    red, green, blue = to_rgb(color)
     return 0.75 * red, 0.75 * green, 0.75 * blue
 
 

@@ -121,7 +121,7 @@ def _summary(cell: Cell, optimizer: Optimizer, evaluator: _Evaluator, kept: dict
         "final": rounded(best[-1:])[0],
         "first_feasible": first_feasible(values),
         "iterations": seen[-1].iteration,
-        "events": optimizer.events(),
+        "events": optimizer.diagnostics(),
         "seconds": round(kept["seconds"], 1),
         "versions": versions(),
         "commit": commit(),

@@ -111,7 +111,7 @@ class Cell:
         if self.entry.truth and truth is not None:
             given |= {
                 "fit": "fixed",
-                "standardise": False,
+                "standardize": False,
                 "hyperparameters": {
                     "lengthscale": truth.lengthscale.tolist(),
                     "outputscale": truth.outputscale.tolist(),

@@ -104,7 +104,7 @@ SCORING = f"""## How it is scored
   default without any options. On the synthetic tasks the methods of the paper are given the true
   hyperparameters, `lcbo` and the model-free peers are not.
 - Readings of what the paper leaves open: which truss load it used (its text: case 1; its authors' code:
-  node 1), so both are run; noise of 0.1 is on the weight in 100 lb, the volume in 100 in³ and the normalised
+  node 1), so both are run; noise of 0.1 is on the weight in 100 lb, the volume in 100 in³ and the normalized
   constraints; the synthetic functions have the lengthscales of GIBO, from which the paper took its task
   (`gp_sample(scale="gibo")`; its authors' code has about twice as long ones).
 - A check is decided with at least {LEAST} runs behind every number. A claim is **agree** if all its decided

@@ -85,9 +85,9 @@ def test_names_far_apart_stay_where_they_are():
     assert apart([0.5, 0.5], 0.1) == pytest.approx([0.45, 0.55])
 
 
-def test_methods_have_colours_of_their_own():
-    methods = [label for label in LOOKS if LOOKS[label].colour != LOOKS["lcbo-paper"].colour][:9]
-    assert len({LOOKS[label].colour for label in methods}) == 9
+def test_methods_have_colors_of_their_own():
+    methods = [label for label in LOOKS if LOOKS[label].color != LOOKS["lcbo-paper"].color][:9]
+    assert len({LOOKS[label].color for label in methods}) == 9
 
 
 def test_restart_statistics(lab):

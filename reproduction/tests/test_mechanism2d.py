@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from reproduction.theory.mechanism2d import (
-    CENTRE,
+    CENTER,
     METHODS,
     RADIUS,
     AroundTheDisc,
@@ -40,7 +40,7 @@ def test_the_answer_is_where_a_solver_ends() -> None:
 def test_along_the_boundary_the_objective_falls_all_the_way_to_the_answer() -> None:
     problem = AroundTheDisc(2)
     angle = np.radians(np.linspace(150, 0, 50))
-    points = CENTRE + RADIUS * np.stack([np.cos(angle), np.sin(angle)], -1)
+    points = CENTER + RADIUS * np.stack([np.cos(angle), np.sin(angle)], -1)
     outcomes = problem.evaluate_batch(points)
     np.testing.assert_allclose(outcomes["c"], 0.0, atol=1e-12)
     assert np.all(np.diff(outcomes["f"]) < 0.0)

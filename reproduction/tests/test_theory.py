@@ -68,7 +68,7 @@ def test_hessians_are_the_derivatives_of_the_gradients() -> None:
     np.testing.assert_allclose(sample.hessians(x), numeric, rtol=1e-6, atol=1e-4)
 
 
-def test_constants_reach_what_a_grid_finds_and_bound_the_penalised_gradient() -> None:
+def test_constants_reach_what_a_grid_finds_and_bound_the_penalized_gradient() -> None:
     problem = GPSample(2, 3, kind="equality")
     found = smoothness(problem)
     sample = problem.sample

@@ -24,7 +24,7 @@ from torch import Tensor
 from lcbo.acquisition.explore import AxisExplorer, Box, FastExplorer, adam
 from lcbo.acquisition.information import GradientInformation
 from lcbo.models.data import merge
-from lcbo.models.gp import Hyperparameters, LocalGP
+from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.optimizer.answer import versions
 from lcbo.random import generator
 from reproduction.harness.cell import machine
@@ -69,7 +69,7 @@ def value_error(b: int, sigma: float, outputscale: float = 1.0) -> float:
 def model_value_error(b: int, sigma: float, outputscale: float = 1.0) -> float:
     """``e(b)`` as the model has it: the variance of the value at a point observed b times."""
     hyper = Hyperparameters.start(1, "rbf", {"outputscale": outputscale, "noise_var": sigma**2})
-    gp = LocalGP(merge(np.zeros((b, 1)), np.zeros((b, 1))), hyper)
+    gp = BatchedGP(merge(np.zeros((b, 1)), np.zeros((b, 1))), hyper)
     return float(gp.posterior(torch.zeros(1, dtype=torch.float64)).var)
 
 
@@ -77,7 +77,7 @@ def model_value_error(b: int, sigma: float, outputscale: float = 1.0) -> float:
 def gradient_error(dim: int, b: int, kernel: str, grid: Grid) -> float:
     """The least trace found over designs of b points, lengthscale and outputscale 1."""
     hyper = Hyperparameters.start(1, kernel, {"noise_var": grid.sigma**2})
-    gp = LocalGP(merge(np.zeros((0, dim)), np.zeros((0, 1))), hyper)
+    gp = BatchedGP(merge(np.zeros((0, dim)), np.zeros((0, 1))), hyper)
     x = torch.zeros(dim, dtype=torch.float64)
     box, rng = Box(x - 4.0, x + 4.0), generator(b, "error function", dim)
     designs = [AxisExplorer(REACHES)(gp, x, b, box, rng), _differences(b, hyper, dim)]
@@ -103,7 +103,7 @@ def _differences(b: int, hyper: Hyperparameters, dim: int) -> Tensor:
 def gradient_trace(z: Tensor, hyper: Hyperparameters) -> float:
     """Trace of the gradient's covariance at the origin after observing ``b x d`` points; repeats merge."""
     data = merge(z.numpy(), np.zeros((len(z), 1)))
-    posterior = LocalGP(data, hyper).posterior(z.new_zeros(z.shape[1]))
+    posterior = BatchedGP(data, hyper).posterior(z.new_zeros(z.shape[1]))
     return float(posterior.gradient_cov[0].diagonal().sum())
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Dimensions are ordered, and so are their colours; no method has them.
-COLOURS = {2: "#44AA99", 4: "#4477AA", 8: "#AA4499", 16: "#332288"}
+# Dimensions are ordered, and so are their colors; no method has them.
+COLORS = {2: "#44AA99", 4: "#4477AA", 8: "#AA4499", 16: "#332288"}
 WORDS = {"r_s": r"stationarity $r_s$", "r_f": r"feasibility $r_f$"}
 TITLES = {"rbf": "RBF", "matern52": "Matérn-5/2"}
 
@@ -46,10 +46,10 @@ def _over_iterations(axes: Axes, runs: Sequence[Mapping[str, Any]], name: str, b
         part = of_dim(runs, dim)
         k, control = exact(part, name, boost)
         low, median, high = np.quantile(control, (0.25, 0.5, 0.75), axis=0)
-        axes.fill_between(k, low, high, color=COLOURS[dim], alpha=0.10, lw=0)
-        axes.plot(k, median, color=COLOURS[dim], lw=1.2, ls=(0, (3, 1.5)))
+        axes.fill_between(k, low, high, color=COLORS[dim], alpha=0.10, lw=0)
+        axes.plot(k, median, color=COLORS[dim], lw=1.2, ls=(0, (3, 1.5)))
         measured = np.median(averages(part, name, boost), axis=0)
-        axes.plot(np.arange(1, len(measured) + 1), measured, color=COLOURS[dim], lw=3.2, alpha=0.9)
+        axes.plot(np.arange(1, len(measured) + 1), measured, color=COLORS[dim], lw=3.2, alpha=0.9)
         start.append(float(median[0]))
     _guide(axes, (30.0, float(k[-1])), 2.0 * max(start), -0.5, r"$K^{-1/2}$")
 
@@ -63,7 +63,7 @@ def _over_calls(axes: Axes, runs: Sequence[Mapping[str, Any]], name: str) -> Non
             median = np.median(averages(part, name, boost), axis=0)
             calls = oracle_calls(part, boost)
             shape = "o-" if boost == 1 else "s:"
-            axes.plot(calls, median, shape, color=COLOURS[dim], lw=1.4, ms=2.6)
+            axes.plot(calls, median, shape, color=COLORS[dim], lw=1.4, ms=2.6)
             top, last = max(top, float(median.max())), max(last, float(calls[-1]))
     _guide(axes, (30.0, last), 1.6 * top, -1.0 / 6.0, r"$n^{-1/6}$")
     if name == "r_s":
@@ -116,10 +116,10 @@ def error_figure(table: Mapping[str, Any]) -> Figure:
         for name, row in table["E"][kernel].items():
             dim = int(name)
             found = batch_slope(table, kernel, dim)
-            axes.plot(b, row, "o-", color=COLOURS[dim], ms=3.5, lw=1.4, label=f"d = {dim}, slope {found:.2f}")
+            axes.plot(b, row, "o-", color=COLORS[dim], ms=3.5, lw=1.4, label=f"d = {dim}, slope {found:.2f}")
             order = table["sigma"] * dim**1.5 * b**-0.5
             shown = b >= dim
-            axes.plot(b[shown], order[shown], color=COLOURS[dim], lw=0.9, ls=(0, (1, 2)))
+            axes.plot(b[shown], order[shown], color=COLORS[dim], lw=0.9, ls=(0, (1, 2)))
         _dressed(axes, f"gradient, E(b), {TITLES[kernel]}", "b")
     panels[1].set_ylabel("trace of the covariance", fontsize=SIZE)
     for axes in panels[1:]:
@@ -158,7 +158,7 @@ def _guide(axes: Axes, span: tuple[float, float], top: float, exponent: float, n
 
 
 def _legend(axes: Axes, runs: Sequence[Mapping[str, Any]]) -> None:
-    handles = [_line(color=COLOURS[d], lw=2.5) for d in dims(runs)]
+    handles = [_line(color=COLORS[d], lw=2.5) for d in dims(runs)]
     names = [f"d = {d}, n = {len(of_dim(runs, d))} draws" for d in dims(runs)]
     handles += [_line(color=INK, lw=3.2), _line(color=INK, lw=1.2, ls=(0, (3, 1.5)))]
     names += ["lcbo-theory, median", "exact gradients, quartiles"]

@@ -30,10 +30,10 @@ from lcbo.types import Array, Candidate
 from reproduction.harness.cell import machine
 from reproduction.harness.score import best_feasible, checkpoints, rounded, true_values
 
-CENTRE = np.array([0.5, 0.5])
+CENTER = np.array([0.5, 0.5])
 RADIUS = 0.33
 TARGET = np.array([0.62, 0.5])
-START = CENTRE + 0.38 * np.array([math.cos(math.radians(150)), math.sin(math.radians(150))])
+START = CENTER + 0.38 * np.array([math.cos(math.radians(150)), math.sin(math.radians(150))])
 SPREAD = 0.05  # of the initial design around the start
 METHODS = ("lcbo", "lcbo-paper", "scbo")
 
@@ -43,7 +43,7 @@ class AroundTheDisc(Benchmark):
 
     def __init__(self, d: int) -> None:
         answer = np.full(d, 0.5)
-        answer[0] = CENTRE[0] + RADIUS
+        answer[0] = CENTER[0] + RADIUS
         value = 10.0 * (RADIUS - 0.12) ** 2
         super().__init__(
             np.tile((0.0, 1.0), (d, 1)),
@@ -58,7 +58,7 @@ class AroundTheDisc(Benchmark):
         plane, rest = X[:, :2], X[:, 2:]
         return {
             "f": 10.0 * ((plane - TARGET) ** 2).sum(1) + ((rest - 0.5) ** 2).sum(1),
-            "c": 10.0 * (RADIUS**2 - ((plane - CENTRE) ** 2).sum(1)),
+            "c": 10.0 * (RADIUS**2 - ((plane - CENTER) ** 2).sum(1)),
         }
 
 
@@ -106,7 +106,7 @@ def run(setting: Setting, method: str, seed: int) -> dict[str, Any]:
             told.append(truth.to_rows(outcomes))
     points = np.array([candidate.x for candidate in asked])
     best = best_feasible(true_values(truth, truth.outcomes_at(points)))
-    events = optimizer.events()
+    events = optimizer.diagnostics()
     changes = [(event["kind"], event["evaluations"], event["length"]) for event in events]
     return {
         "method": method,

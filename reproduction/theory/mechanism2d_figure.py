@@ -11,7 +11,7 @@ import numpy as np
 from lcbo.types import Array
 from reproduction.figures.appearance import look
 from reproduction.figures.panel import INK, PALE, SIZE, dress, new_figure
-from reproduction.theory.mechanism2d import CENTRE, METHODS, RADIUS, SPREAD, START, AroundTheDisc, Setting
+from reproduction.theory.mechanism2d import CENTER, METHODS, RADIUS, SPREAD, START, AroundTheDisc, Setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +67,7 @@ def _terrain(axes: Axes, dim: int) -> None:
     points[:, 0], points[:, 1] = np.tile(side, side.size), np.repeat(side, side.size)
     values = problem.evaluate_batch(points)["f"].reshape(side.size, side.size)
     axes.contour(side, side, values, levels=14, colors="#c9c9c9", linewidths=0.7, zorder=1)
-    axes.add_patch(Circle((CENTRE[0], CENTRE[1]), RADIUS, fc="#f0e3e3", ec="#b03a3a", lw=1.2, zorder=2))
+    axes.add_patch(Circle((CENTER[0], CENTER[1]), RADIUS, fc="#f0e3e3", ec="#b03a3a", lw=1.2, zorder=2))
     axes.text(0.55, 0.5, "forbidden", color="#b03a3a", fontsize=SIZE, ha="center", zorder=3)
     corner = START - SPREAD
     axes.add_patch(
@@ -83,9 +83,9 @@ def _terrain(axes: Axes, dim: int) -> None:
 
 def _path(axes: Axes, run: Mapping[str, Any], name: str) -> None:
     steps = np.array(run["iterates"])
-    colour = look("lcbo").colour
-    axes.plot(steps[:, 1], steps[:, 2], "-", color=colour, lw=1.6, zorder=5)
-    axes.plot(steps[:, 1], steps[:, 2], "o", color=colour, ms=3.5, mec="white", mew=0.4, zorder=5)
+    color = look("lcbo").color
+    axes.plot(steps[:, 1], steps[:, 2], "-", color=color, lw=1.6, zorder=5)
+    axes.plot(steps[:, 1], steps[:, 2], "o", color=color, ms=3.5, mec="white", mew=0.4, zorder=5)
     dress(axes, f"{name}: {len(steps)} iterates", "$x_1$")
     axes.grid(visible=False)
 
@@ -93,7 +93,7 @@ def _path(axes: Axes, run: Mapping[str, Any], name: str) -> None:
 def _boxes(axes: Axes, run: Mapping[str, Any], name: str) -> None:
     from matplotlib.patches import Rectangle
 
-    colour = look("scbo").colour
+    color = look("scbo").color
     changes: list[tuple[float, float, float]] = []
     for _, _, length, x, y in run["boxes"]:
         if not changes or (length, x, y) != changes[-1]:
@@ -102,14 +102,12 @@ def _boxes(axes: Axes, run: Mapping[str, Any], name: str) -> None:
         late = (i + 1) / len(changes)
         axes.add_patch(
             Rectangle(
-                (x - length / 2, y - length / 2), length, length, fc="none", ec=colour, lw=0.9,
+                (x - length / 2, y - length / 2), length, length, fc="none", ec=color, lw=0.9,
                 alpha=0.25 + 0.6 * late, zorder=4, clip_on=True,
             )
         )  # fmt: skip
-    centres = np.array([(x, y) for _, x, y in changes])
-    axes.plot(
-        centres[:, 0], centres[:, 1], "o-", color=colour, ms=3.5, mec="white", mew=0.4, lw=1.4, zorder=5
-    )
+    centers = np.array([(x, y) for _, x, y in changes])
+    axes.plot(centers[:, 0], centers[:, 1], "o-", color=color, ms=3.5, mec="white", mew=0.4, lw=1.4, zorder=5)
     dress(axes, f"{name}: {len(changes)} boxes", "$x_1$")
     axes.grid(visible=False)
 
@@ -119,11 +117,11 @@ def _progress(axes: Axes, found: Mapping[str, Any]) -> None:
     for method in METHODS:
         rows, style = curves(found, method), look(method)
         low, median, high = np.quantile(rows, (0.25, 0.5, 0.75), axis=0, method="inverted_cdf")
-        axes.fill_between(x, low, high, step="post", color=style.colour, alpha=0.15, lw=0)
+        axes.fill_between(x, low, high, step="post", color=style.color, alpha=0.15, lw=0)
         axes.step(
-            x, median, where="post", color=style.colour, lw=style.width, label=f"{method}, n = {len(rows)}"
+            x, median, where="post", color=style.color, lw=style.width, label=f"{method}, n = {len(rows)}"
         )
-        axes.step(x, rows[SEED], where="post", color=style.colour, lw=0.8, ls=":")
+        axes.step(x, rows[SEED], where="post", color=style.color, lw=0.8, ls=":")
     answer = AroundTheDisc(found["d"]).best_known
     assert answer is not None
     axes.axhline(answer.value, color=INK, lw=0.9, ls=(0, (1, 2)))
@@ -137,13 +135,13 @@ def _progress(axes: Axes, found: Mapping[str, Any]) -> None:
 def _lengths(axes: Axes, run: Mapping[str, Any], budget: int) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-    colour = look("scbo").colour
+    color = look("scbo").color
     rows = run["boxes"]
     axes.step(
-        [r[1] for r in rows] + [budget], [r[2] for r in rows] + [rows[-1][2]], where="post", color=colour
+        [r[1] for r in rows] + [budget], [r[2] for r in rows] + [rows[-1][2]], where="post", color=color
     )
     again = [(r[1], r[2]) for r in rows if r[0] == "restart"]
-    axes.plot([a for a, _ in again], [b for _, b in again], "v", color=colour, ms=6, mec="white")
+    axes.plot([a for a, _ in again], [b for _, b in again], "v", color=color, ms=6, mec="white")
     axes.axhline(2.0**-7, color=PALE, lw=0.9, ls=(0, (1, 2)))
     axes.annotate("restart below", (0.99, 2.0**-7), xycoords=("axes fraction", "data"), xytext=(0, 3),
                   ha="right", textcoords="offset points", fontsize=SIZE - 1, color=PALE)  # fmt: skip

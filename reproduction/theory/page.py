@@ -15,7 +15,7 @@ from reproduction.claims.wording import number, spread
 from reproduction.theory import numbers
 from reproduction.theory.error_functions import KERNELS, batch_slope, dimension_slope
 from reproduction.theory.figures import TITLES
-from reproduction.theory.mechanism2d import CENTRE, METHODS, RADIUS, AroundTheDisc
+from reproduction.theory.mechanism2d import CENTER, METHODS, RADIUS, AroundTheDisc
 from reproduction.theory.mechanism2d_figure import curves
 from reproduction.theory.residuals import first_iteration
 from reproduction.theory.text import (
@@ -162,7 +162,7 @@ def _errors(table: Mapping[str, Any]) -> str:
 def _walks(walks: Sequence[Mapping[str, Any]]) -> str:
     lines = [
         f"| d | noise | evaluations | method | best feasible f | within {CLOSE} of the optimum "
-        "| restarts | last centre in the disc |",
+        "| restarts | last center in the disc |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for found in walks:
@@ -183,6 +183,6 @@ def _walks(walks: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join([*lines, "", "The optimum is 0.441.\n"])
 
 
-def _in_disc(centre: Sequence[float]) -> bool:
+def _in_disc(center: Sequence[float]) -> bool:
     """Whether a point is truly forbidden, by more than the rounding of the results."""
-    return bool(np.linalg.norm(np.array(centre) - CENTRE) < RADIUS - 1e-3)
+    return bool(np.linalg.norm(np.array(center) - CENTER) < RADIUS - 1e-3)

@@ -19,7 +19,7 @@ STARTS = 4  # of them are climbed from
 
 @dataclass(frozen=True)
 class Smoothness:
-    """Suprema over the cube that bound how fast the penalised objective bends.
+    """Suprema over the cube that bound how fast the penalized objective bends.
 
     Attributes:
         bound_c: ``B_c``, of ``|c|``.

@@ -10,7 +10,7 @@ quartiles.
 RESIDUALS = """## KKT residuals of `lcbo-theory`
 
 Draws of `gp_sample(kind="equality")` with one equality (m = 1), seeds 0, 1, ...; noise of standard
-deviation 0.1; true fixed hyperparameters, no standardisation, window, box or normalisation; b1 = k, b2 = d
+deviation 0.1; true fixed hyperparameters, no standardization, window, box or normalization; b1 = k, b2 = d
 k², rho_k = k^(1/4), eta_k = k^(-1/2) / (2 L_m). L_m = L_grad_f + B_c L_grad_c + B_grad_c² is estimated on
 each draw by climbing from 1024 random points with exact first and second derivatives. The start is the best
 of the method's d initial points. r_s and r_f use the true gradients at x_{k+1} and lambda_{k+1} = rho_k
@@ -26,7 +26,7 @@ long, outside the theorem.
 
 RESIDUAL_READING = """**Reading.** With the theorem's own step the averages hardly change within K = 20, and
 no estimation error is to blame: exact gradients do the same, and `lcbo-theory` stays within a few per cent
-of them (column "over exact"). The constant is to blame. L_m bounds the curvature of the penalised objective
+of them (column "over exact"). The constant is to blame. L_m bounds the curvature of the penalized objective
 by a sum of suprema over the whole cube, so in 20 iterations an iterate moves by a few hundredths of the
 cube's side. The theorem speaks from K~ = 70 gamma^(-8/3) L_m^(4/3) on, thousands of iterations even with
 the largest gamma that holds along the path. At K = 20 it says nothing, and K~ iterations are out of reach.

@@ -6,7 +6,7 @@ Symbols
     m           number of constrained outcomes; outputs are rows, row 0 the objective, rows 1..m these
     x           point in user units, all variables;  ``X`` is ``n x len(x)``
     u           point in the unit cube of the free variables;  ``U`` is ``n x d``
-    y           outputs of one evaluation, ``1 + m`` rows, the objective always minimised
+    y           outputs of one evaluation, ``1 + m`` rows, the objective always minimized
     f, c, h     objective, inequality (``c <= 0``) and equality (``h = 0``) constraints
     lambda      Lagrange multipliers;  rho, eta  penalty weight and step size of iteration k
     Z_1, Z_2    repeats at the iterate (b1 of them) and exploration points (b2 of them)
@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Term:
-    """One penalised condition on one output row: ``sign * (y[row] - threshold) <= 0``, or ``= 0``."""
+    """One penalized condition on one output row: ``sign * (y[row] - threshold) <= 0``, or ``= 0``."""
 
     row: int
     sign: float

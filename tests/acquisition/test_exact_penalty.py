@@ -10,20 +10,20 @@ from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.exact_penalty import ExactPenalty
 from lcbo.acquisition.moments import Predictor, inverse_covariance
 from lcbo.models.data import Scaling, merge
-from lcbo.models.gp import Hyperparameters, LocalGP
+from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.types import Term
 
 DIM = 3
 TERMS = (Term(1, 1.0, 0.2), Term(1, -1.0, -0.1), Term(2, 1.0, 0.3, equality=True, tol=0.01))
 
 
-def model() -> LocalGP:
+def model() -> BatchedGP:
     rng = np.random.default_rng(2)
     hyper = Hyperparameters.start(3, "rbf", {"lengthscale": [0.5, 0.8, 1.0], "noise_var": 1e-3})
-    return LocalGP(merge(rng.random((15, DIM)), rng.standard_normal((15, 3))), hyper)
+    return BatchedGP(merge(rng.random((15, DIM)), rng.standard_normal((15, 3))), hyper)
 
 
-def acquisition(gp: LocalGP, rho: float = 7.0, beta: float = 2.0) -> ExactPenalty:
+def acquisition(gp: BatchedGP, rho: float = 7.0, beta: float = 2.0) -> ExactPenalty:
     return ExactPenalty(
         Predictor(gp, inverse_covariance(gp)), Conditions.of(TERMS, Scaling.identity(3)), rho, beta
     )

@@ -20,14 +20,14 @@ from lcbo.acquisition.explore import (
 )
 from lcbo.acquisition.information import GradientInformation
 from lcbo.models.data import merge
-from lcbo.models.gp import Hyperparameters, LocalGP
+from lcbo.models.gp import BatchedGP, Hyperparameters
 
 BATCH = 3
 
 each_explorer = pytest.mark.parametrize("name", list(EXPLORERS))
 
 
-def instance(seed: int) -> tuple[LocalGP, Tensor, Box]:
+def instance(seed: int) -> tuple[BatchedGP, Tensor, Box]:
     """A model on d uniform points and d in the box, three outputs of different length and noise."""
     rng = np.random.default_rng(seed)
     dim = int(rng.integers(6, 11))
@@ -40,14 +40,14 @@ def instance(seed: int) -> tuple[LocalGP, Tensor, Box]:
         torch.from_numpy(np.exp(rng.uniform(np.log(1e-4), np.log(1e-1), 3))),
         torch.zeros(3, dtype=torch.float64),
     )
-    return LocalGP(merge(points, rng.standard_normal((2 * dim, 3))), hyper), x, box
+    return BatchedGP(merge(points, rng.standard_normal((2 * dim, 3))), hyper), x, box
 
 
 def explorer(name: str) -> Explorer:
     return EXPLORERS[name]()
 
 
-def reduction(gp: LocalGP, x: Tensor, z: Tensor) -> float:
+def reduction(gp: BatchedGP, x: Tensor, z: Tensor) -> float:
     """By how much a batch lowers the worst output's trace."""
     information = GradientInformation(gp, x)
     return float(information.trace.max() - (information.trace - information.joint(z[None])[0]).max())
@@ -107,7 +107,7 @@ def test_axes_repeat_few_points_and_are_no_worse_than_fast_in_a_large_batch(kern
     """In a cube several lengthscales wide, as in the theorem's runs."""
     rng = np.random.default_rng(0)
     hyper = Hyperparameters.start(2, kernel, {"lengthscale": [0.25, 0.35]})
-    gp = LocalGP(merge(rng.random((4, 4)), rng.standard_normal((4, 2))), hyper)
+    gp = BatchedGP(merge(rng.random((4, 4)), rng.standard_normal((4, 2))), hyper)
     x, count = torch.from_numpy(rng.uniform(0.2, 0.8, 4)), 150
     box = Box.around(x, 1.0)
     z = AxisExplorer()(gp, x, count, box, rng)

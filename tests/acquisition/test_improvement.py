@@ -22,7 +22,7 @@ from lcbo.acquisition.improvement import (
 )
 from lcbo.acquisition.moments import Predictor, inverse_covariance
 from lcbo.models.data import Scaling, merge
-from lcbo.models.gp import Hyperparameters, LocalGP
+from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.types import Term
 
 LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
@@ -122,7 +122,7 @@ def test_slopes_far_out_follow_the_dominating_square(distance: float) -> None:
     assert (by_mean.item(), by_std.item()) == pytest.approx((distance, distance**2), rel=1e-5)
 
 
-def pair(noise: float, dim: int = 4) -> tuple[LocalGP, ModelListGP]:
+def pair(noise: float, dim: int = 4) -> tuple[BatchedGP, ModelListGP]:
     """Our model and BoTorch's of the same data and hyperparameters, three outputs."""
     rng = np.random.default_rng(3)
     x, y = rng.random((20, dim)), rng.standard_normal((20, 3))
@@ -147,7 +147,7 @@ def pair(noise: float, dim: int = 4) -> tuple[LocalGP, ModelListGP]:
                 outcome_transform=None,
             ).eval()
         )
-    return LocalGP(merge(x, y), hyper), ModelListGP(*theirs)
+    return BatchedGP(merge(x, y), hyper), ModelListGP(*theirs)
 
 
 def conditions(*terms: Term) -> Conditions:

@@ -9,12 +9,12 @@ from torch import Tensor
 
 from lcbo.acquisition.information import GradientInformation
 from lcbo.models.data import merge
-from lcbo.models.gp import Hyperparameters, LocalGP
+from lcbo.models.gp import BatchedGP, Hyperparameters
 
 DIM = 4
 
 
-def model(kernel: str, ard: bool, missing: bool = False) -> tuple[LocalGP, Tensor]:
+def model(kernel: str, ard: bool, missing: bool = False) -> tuple[BatchedGP, Tensor]:
     rng = np.random.default_rng(3)
     y = rng.standard_normal((9, 3))
     if missing:
@@ -26,10 +26,10 @@ def model(kernel: str, ard: bool, missing: bool = False) -> tuple[LocalGP, Tenso
         torch.zeros(3, dtype=torch.float64),
         kernel,
     )
-    return LocalGP(merge(rng.random((9, DIM)), y), hyper), torch.from_numpy(rng.random(DIM))
+    return BatchedGP(merge(rng.random((9, DIM)), y), hyper), torch.from_numpy(rng.random(DIM))
 
 
-def brute_force_trace(gp: LocalGP, x: Tensor, z: Tensor) -> Tensor:
+def brute_force_trace(gp: BatchedGP, x: Tensor, z: Tensor) -> Tensor:
     """Trace of the gradient covariance of the model rebuilt with the extra points."""
     return gp.conditioned(z).posterior(x).gradient_cov.diagonal(dim1=-2, dim2=-1).sum(-1)
 
@@ -67,7 +67,7 @@ def test_single_and_extended_agree_with_joint(kernel: str, ard: bool) -> None:
 WEIGHTS = torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)
 
 
-def weighted_reduction(gp: LocalGP, x: Tensor, z: Tensor) -> Tensor:
+def weighted_reduction(gp: BatchedGP, x: Tensor, z: Tensor) -> Tensor:
     """Weighted reduction of all batches, up to a constant, through the rebuilt model."""
     return torch.stack([-(WEIGHTS * brute_force_trace(gp, x, batch)).sum() for batch in z]).sum()
 

@@ -1,4 +1,4 @@
-"""The maximisers against functions whose maximum over the cube is known, and against SciPy."""
+"""The maximizers against functions whose maximum over the cube is known, and against SciPy."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from scipy.optimize import minimize
 from lcbo.acquisition.maximize import Adam, Lbfgs, adam, cloud, lbfgs
 
 DIM = 6
-CENTRE = np.array([0.2, 0.9, 1.7, -0.4, 0.5, 1.0])
+CENTER = np.array([0.2, 0.9, 1.7, -0.4, 0.5, 1.0])
 WEIGHT = np.array([1.0, 30.0, 2.0, 5.0, 100.0, 0.3])
 
 
 def bowl(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A separable concave function: the maximum over the cube is the clipped centre."""
+    """A separable concave function: the maximum over the cube is the clipped center."""
     assert ((z >= 0.0) & (z <= 1.0)).all()
-    away = z - CENTRE
+    away = z - CENTER
     return -(WEIGHT * np.square(away)).sum(-1), -2.0 * WEIGHT * away
 
 
@@ -43,9 +43,9 @@ def starts(count: int = 10, dim: int = DIM) -> np.ndarray:
     return np.random.default_rng(0).random((count, dim))
 
 
-def test_adam_reaches_the_clipped_centre_from_every_start() -> None:
+def test_adam_reaches_the_clipped_center_from_every_start() -> None:
     best, value = adam(bowl, starts(), 300, 0.02)
-    np.testing.assert_allclose(best, np.broadcast_to(CENTRE.clip(0.0, 1.0), best.shape), rtol=0.0, atol=0.02)
+    np.testing.assert_allclose(best, np.broadcast_to(CENTER.clip(0.0, 1.0), best.shape), rtol=0.0, atol=0.02)
     np.testing.assert_allclose(value, bowl(best)[0])
 
 
@@ -53,7 +53,7 @@ def test_adam_takes_exactly_its_steps_as_torch_does() -> None:
     """While no bound is active, the path is that of torch's own Adam."""
     mine = np.full((1, DIM), 0.5)
     theirs = torch.from_numpy(mine.copy()).requires_grad_(True)
-    optimiser = torch.optim.Adam([theirs], lr=0.01, maximize=True)
+    optimizer = torch.optim.Adam([theirs], lr=0.01, maximize=True)
     seen: list[np.ndarray] = []
 
     def recorded(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -65,7 +65,7 @@ def test_adam_takes_exactly_its_steps_as_torch_does() -> None:
     for point in seen:
         np.testing.assert_allclose(point, theirs.detach().numpy(), rtol=0.0, atol=1e-10)
         theirs.grad = torch.from_numpy(bowl(theirs.detach().numpy())[1])
-        optimiser.step()
+        optimizer.step()
 
 
 def test_adam_keeps_the_best_point_of_a_path() -> None:
@@ -78,7 +78,7 @@ def test_adam_keeps_the_best_point_of_a_path() -> None:
 
 def test_lbfgs_solves_the_bowl_exactly() -> None:
     best, _ = lbfgs(bowl, starts(), 100)
-    np.testing.assert_allclose(best, np.broadcast_to(CENTRE.clip(0.0, 1.0), best.shape), rtol=0.0, atol=1e-7)
+    np.testing.assert_allclose(best, np.broadcast_to(CENTER.clip(0.0, 1.0), best.shape), rtol=0.0, atol=1e-7)
 
 
 def test_lbfgs_equals_scipy_s_on_a_curved_valley() -> None:
@@ -116,10 +116,10 @@ def test_lbfgs_stays_where_the_value_is_not_finite() -> None:
     assert np.isfinite(value[~lost]).all()
 
 
-@pytest.mark.parametrize("maximiser", [Adam(steps=400), Lbfgs(starts=10, raw=128)])
-def test_many_starts_find_the_highest_hill(maximiser: Adam | Lbfgs) -> None:
+@pytest.mark.parametrize("maximizer", [Adam(steps=400), Lbfgs(starts=10, raw=128)])
+def test_many_starts_find_the_highest_hill(maximizer: Adam | Lbfgs) -> None:
     near = np.full((1, 2), 0.2)
-    found = maximiser(many_hills, near, np.random.default_rng(1))
+    found = maximizer(many_hills, near, np.random.default_rng(1))
     np.testing.assert_allclose(found, np.full((2,), 0.6), rtol=0.0, atol=1e-2)
 
 

@@ -1,4 +1,4 @@
-"""Batched moments and their pulled-back gradients against LocalGP and autograd through it."""
+"""Batched moments and their pulled-back gradients against BatchedGP and autograd through it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import torch
 
 from lcbo.acquisition.moments import Predictor, inverse_covariance
 from lcbo.models.data import merge
-from lcbo.models.gp import Hyperparameters, LocalGP
+from lcbo.models.gp import BatchedGP, Hyperparameters
 
 DIM, OUTPUTS = 3, 3
 
 
-def model(kernel: str, ard: bool, noise: float, missing: bool = False) -> LocalGP:
+def model(kernel: str, ard: bool, noise: float, missing: bool = False) -> BatchedGP:
     rng = np.random.default_rng(7)
     hyper = Hyperparameters(
         torch.from_numpy(rng.uniform(0.3, 1.5, (OUTPUTS, DIM if ard else 1))),
@@ -25,7 +25,7 @@ def model(kernel: str, ard: bool, noise: float, missing: bool = False) -> LocalG
     x, y = rng.random((12, DIM)), rng.standard_normal((12, OUTPUTS))
     if missing:
         y[2:5, 0] = y[4:9, 2] = np.nan
-    return LocalGP(merge(x, y), hyper)
+    return BatchedGP(merge(x, y), hyper)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "matern52"])

@@ -9,7 +9,7 @@ import torch
 from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.safe_set import optimistic
 from lcbo.models.data import Scaling, merge
-from lcbo.models.gp import Hyperparameters, LocalGP
+from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.types import Term
 
 HYPER = {
@@ -56,7 +56,7 @@ def test_optimistic_set_equals_the_brute_force_filter(beta: float, missing: bool
         y[:9, 1] = np.nan
     # a lower and an upper bound on one outcome, an upper one on another
     terms = (Term(1, 1.0, 1.5), Term(1, -1.0, -6.0), Term(2, 1.0, -2.0))
-    gp = LocalGP(merge(u, y), Hyperparameters.start(3, "rbf", HYPER))
+    gp = BatchedGP(merge(u, y), Hyperparameters.start(3, "rbf", HYPER))
     mine = optimistic(gp, torch.from_numpy(z), Conditions.of(terms, SCALING), beta).tolist()
     assert mine == brute_force(u, y, z, terms, beta)
     assert any(mine)
@@ -66,7 +66,7 @@ def test_optimistic_set_equals_the_brute_force_filter(beta: float, missing: bool
 def test_more_optimism_keeps_more() -> None:
     rng = np.random.default_rng(2)
     u, z = rng.random((10, 2)), torch.from_numpy(rng.random((200, 2)))
-    gp = LocalGP(
+    gp = BatchedGP(
         merge(u, np.stack([u[:, 0], u[:, 1]], 1)), Hyperparameters.start(2, "rbf", {"lengthscale": 0.3})
     )
     conditions = Conditions.of((Term(1, 1.0, -0.5),), Scaling.identity(2))
@@ -77,6 +77,6 @@ def test_more_optimism_keeps_more() -> None:
 
 def test_without_conditions_everything_is_safe() -> None:
     u = np.random.default_rng(3).random((5, 2))
-    gp = LocalGP(merge(u, u[:, :1]), Hyperparameters.start(1))
+    gp = BatchedGP(merge(u, u[:, :1]), Hyperparameters.start(1))
     conditions = Conditions.of((), Scaling.identity(1))
     assert optimistic(gp, torch.from_numpy(u), conditions, 2.0).all()

@@ -15,7 +15,7 @@ from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.explore import Box
 from lcbo.acquisition.thompson import SAMPLERS, masked, picks, sobol
 from lcbo.models.data import Scaling, merge
-from lcbo.models.gp import Hyperparameters, LocalGP
+from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.types import Term
 
 HYPER = {"lengthscale": [0.4, 0.5, 0.35], "outputscale": [1.0, 1.5, 0.8], "noise_var": [0.01, 0.02, 0.05]}
@@ -31,15 +31,15 @@ def candidates(count: int = 12) -> Tensor:
     return torch.from_numpy(np.random.default_rng(5).random((count, 2)))
 
 
-def drawn(gp: LocalGP, z: Tensor, sampler: str, calls: int = 20, count: int = 200) -> Tensor:
+def drawn(gp: BatchedGP, z: Tensor, sampler: str, calls: int = 20, count: int = 200) -> Tensor:
     """Draws of many calls, so that no one set of random features decides."""
     rng = np.random.default_rng(7)
     return torch.cat([SAMPLERS[sampler](gp, z, count, rng) for _ in range(calls)])
 
 
 def test_sobol_points_fill_the_box() -> None:
-    centre = torch.tensor([0.02, 0.5, 0.9], dtype=torch.float64)
-    box = Box.around(centre, 0.2)
+    center = torch.tensor([0.02, 0.5, 0.9], dtype=torch.float64)
+    box = Box.around(center, 0.2)
     z = sobol(box, 4096, np.random.default_rng(0))
     assert z.shape == (4096, 3)
     assert ((z >= box.low) & (z <= box.high)).all()
@@ -52,15 +52,15 @@ def test_sobol_points_fill_the_box() -> None:
 @pytest.mark.parametrize("dim", [1, 3, 50])
 def test_mask_moves_every_coordinate_sometimes_and_one_always(dim: int) -> None:
     probability = 0.4 if dim == 50 else 0.02
-    centre = torch.full((dim,), 0.5, dtype=torch.float64)
+    center = torch.full((dim,), 0.5, dtype=torch.float64)
     points = torch.from_numpy(np.random.default_rng(0).random((20000, dim)))
-    moved = masked(points, centre, probability, np.random.default_rng(1)) != centre
+    moved = masked(points, center, probability, np.random.default_rng(1)) != center
     assert moved.any(1).all()
     assert moved.any(0).all()
     # a coordinate moves with the probability, and with 1/d of the chance that none would have
     expected = probability + (1.0 - probability) ** dim / dim
     np.testing.assert_allclose(moved.double().mean(0).numpy(), expected, atol=5.0 * 0.5 / np.sqrt(20000))
-    assert torch.equal(masked(points, centre, 1.0, np.random.default_rng(1)), points)
+    assert torch.equal(masked(points, center, 1.0, np.random.default_rng(1)), points)
 
 
 @each_sampler
@@ -69,7 +69,7 @@ def test_draws_have_the_moments_of_the_posterior(sampler: str, kernel: str) -> N
     u, y = data()
     u, y = np.concatenate([u, u[:2]]), np.concatenate([y, y[:2] + 0.1])  # repeats: less noise
     y[3, 0] = y[6, 1] = np.nan
-    gp = LocalGP(merge(u, y), Hyperparameters.start(3, kernel, HYPER | {"mean": [0.5, 0.0, -0.5]}))
+    gp = BatchedGP(merge(u, y), Hyperparameters.start(3, kernel, HYPER | {"mean": [0.5, 0.0, -0.5]}))
     z = candidates(6)
     draws = drawn(gp, z, sampler)
     mean, var = gp.predict(z)
@@ -87,7 +87,7 @@ def test_draws_have_the_moments_of_the_posterior(sampler: str, kernel: str) -> N
 
 def test_pathwise_draws_are_exact_draws_in_distribution() -> None:
     """The least value over the candidates depends on their joint distribution."""
-    gp = LocalGP(merge(*data()), Hyperparameters.start(3, "rbf", HYPER))
+    gp = BatchedGP(merge(*data()), Hyperparameters.start(3, "rbf", HYPER))
     z = torch.from_numpy(0.5 + 0.3 * np.random.default_rng(2).random((40, 2)))
     fast, exact = drawn(gp, z, "pathwise"), drawn(gp, z, "exact")
     rng = np.random.default_rng(3)
@@ -147,7 +147,7 @@ def test_picks_are_botorchs_in_distribution(
 ) -> None:
     """Most draws have feasible candidates, or most have none and pick the least violation."""
     z = candidates()
-    gp = LocalGP(merge(*data()), Hyperparameters.start(3, "rbf", HYPER))
+    gp = BatchedGP(merge(*data()), Hyperparameters.start(3, "rbf", HYPER))
     conditions = Conditions.of((Term(1, 1.0, -shift), Term(2, 1.0, -shift)), Scaling.identity(3))
     draws = drawn(gp, z, sampler, count=100)
     violation = conditions.violation(draws)
@@ -168,7 +168,7 @@ def test_picks_are_botorchs_in_distribution(
 
 def test_picks_without_constraints_are_botorchs_in_distribution() -> None:
     z = candidates()
-    gp = LocalGP(merge(*data()), Hyperparameters.start(3, "rbf", HYPER)).outputs(slice(0, 1))
+    gp = BatchedGP(merge(*data()), Hyperparameters.start(3, "rbf", HYPER)).outputs(slice(0, 1))
     draws = drawn(gp, z, "pathwise", count=100)
     mine = np.bincount([picks(d)[0] for d in draws], minlength=len(z)).astype(float)
     with torch.random.fork_rng(), torch.no_grad():

@@ -26,7 +26,7 @@ def test_status_is_one_screen(lcbo, run):
     text = lcbo("status", run).stdout
     assert len(text.splitlines()) < 24
     for words in (
-        "minimise f over 3 variables subject to c <= 0 and -9 <= d",
+        "minimize f over 3 variables subject to c <= 0 and -9 <= d",
         "4 of 6 evaluations, 1 pending, 1 failed",
         "f = 1, feasible as observed (candidate 1)",
         "writing     nobody",

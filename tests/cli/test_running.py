@@ -13,7 +13,7 @@ from lcbo.store.store import tells_in
 
 def test_run_of_a_named_problem_keeps_it_and_prints_the_answer(lcbo, folder):
     done = lcbo("run", "hs71", "--budget", 12, "--seed", 2, "--option", "explore=3", code=(0, 3))
-    assert "hs71: minimise" in done.stderr
+    assert "hs71: minimize" in done.stderr
     assert "kept in hs71.db" in done.stderr
     assert "lcbo report hs71.db" in done.stderr
     assert "after 12 evaluations" in done.stdout

@@ -159,7 +159,7 @@ def test_executor_with_every_worker_stuck_ends_the_run():
     assert result.fun == 0.5
 
 
-def test_evaluation_that_never_began_is_cancelled():
+def test_evaluation_that_never_began_is_canceled():
     release = threading.Event()
     with ThreadPoolExecutor(1) as executor:
         problem = Problem([(0.0, 1.0)] * 2, ["c <= 0"], "f", fun=lambda _: release.wait(30))

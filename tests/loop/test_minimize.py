@@ -53,7 +53,7 @@ def test_positional_return_and_problem_give_the_same_run():
         assert other.fun == named.fun
 
 
-def test_maximisation_by_name():
+def test_maximization_by_name():
     low = run()
     high = run(
         lambda x: simulate(x) | {"gain": -simulate(x)["f"]}, objective=Objective("gain", maximize=True)

@@ -1,21 +1,21 @@
-"""The run's evaluations by key."""
+"""The run's evaluations by id."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from lcbo.methods.base.archive import FAILED, PENDING, TOLD, History
+from lcbo.methods.base.archive import FAILED, PENDING, TOLD, Archive
 
 
-def filled(n: int, told: set[int], failed: set[int]) -> History:
-    history = History(2, 1)
-    for key in range(n):
-        assert history.add(np.array([key, -key], dtype=np.float64)) == key
-    for key in sorted(told, reverse=True):
-        history.settle(key, np.array([10.0 * key]))
-    for key in failed:
-        history.settle(key, None)
+def filled(n: int, told: set[int], failed: set[int]) -> Archive:
+    history = Archive(2, 1)
+    for id in range(n):
+        assert history.add(np.array([id, -id], dtype=np.float64)) == id
+    for id in sorted(told, reverse=True):
+        history.settle(id, np.array([10.0 * id]))
+    for id in failed:
+        history.settle(id, None)
     return history
 
 
@@ -51,5 +51,5 @@ def test_recent_looks_as_far_back_as_it_must(count: int) -> None:
 
 
 def test_nothing_told_is_nothing_recent() -> None:
-    assert len(History(2, 1).recent(5)) == 0
+    assert len(Archive(2, 1).recent(5)) == 0
     assert len(filled(3, set(), {1}).recent(None)) == 0

@@ -12,7 +12,7 @@ import lcbo
 
 # cei and epbo do not at the paper's settings: z-scored, the violations of almost singular trusses hide the
 # threshold within the model's noise (docs/methods/cei.md).
-BILOG = {"optimiser": "lbfgs", "optimiser_options": {"starts": 4, "steps": 30}, "transforms": "bilog"}
+BILOG = {"optimizer": "lbfgs", "optimizer_options": {"starts": 4, "steps": 30}, "transforms": "bilog"}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,14 @@ import pytest
 
 from lcbo.errors import LcboError
 from lcbo.methods import registry
-from lcbo.methods.classical.callback import CallbackSolver, Evaluate, Inverted, Solve, Together, Value
+from lcbo.methods.classical.callback import (
+    CachedEvaluation,
+    CallbackSolver,
+    Evaluate,
+    Solve,
+    SolverThread,
+    Value,
+)
 from lcbo.methods.protocol import Array, Proposal, Setup, Term
 
 UPPER = Term(1, 1.0, 0.5)
@@ -42,7 +49,7 @@ def value(x: float) -> Value:
 
 
 def test_points_come_one_by_one_and_the_end_is_said() -> None:
-    solver = Inverted(three_points)
+    solver = SolverThread(three_points)
     points = [solver.next(None), solver.next(value(1.0)), solver.next(value(2.0))]
     np.testing.assert_array_equal(points, [[0.1], [0.2], [0.3]])
     assert solver.next(value(3.0)) is None
@@ -55,7 +62,7 @@ def test_solver_gets_the_values_it_asked_for() -> None:
         got.append(evaluate(np.zeros(1))[0])
         got.append(evaluate(np.ones(1))[0])
 
-    solver = Inverted(solve)
+    solver = SolverThread(solve)
     solver.next(None)
     solver.next(value(7.0))
     solver.next(value(8.0))
@@ -69,7 +76,7 @@ def test_what_the_solver_raises_is_raised_to_the_caller(calls: int) -> None:
             evaluate(np.zeros(1))
         raise ZeroDivisionError("in the solver")
 
-    solver = Inverted(broken)
+    solver = SolverThread(broken)
     if calls:
         solver.next(None)
     with pytest.raises(ZeroDivisionError, match="in the solver"):
@@ -91,7 +98,7 @@ def test_a_solver_that_is_dropped_gives_up_even_if_it_catches_every_exception() 
         finally:
             ended.set()
 
-    solver = Inverted(stubborn)
+    solver = SolverThread(stubborn)
     solver.next(None)
     assert not ended.is_set()
     del solver
@@ -106,7 +113,7 @@ def test_threads_of_many_open_runs_end_with_them(name: str) -> None:
     for _ in range(6):
         for method in methods:
             for p in method.ask():
-                method.tell(p.key, np.array([p.u.sum(), p.u[0]]))
+                method.tell(p.id, np.array([p.u.sum(), p.u[0]]))
     assert threading.active_count() == before + 5
     threads = set(threading.enumerate())
     del methods, method
@@ -116,12 +123,12 @@ def test_threads_of_many_open_runs_end_with_them(name: str) -> None:
     assert threading.active_count() == before
 
 
-def counted(log: list[Array]) -> Together:
+def counted(log: list[Array]) -> CachedEvaluation:
     def evaluate(u: Array) -> Value:
         log.append(u.copy())
         return float(10 * u.sum()), u + len(log)
 
-    return Together(2, evaluate)
+    return CachedEvaluation(2, evaluate)
 
 
 def test_objective_and_terms_are_one_evaluation_in_either_order() -> None:
@@ -186,7 +193,7 @@ def drive(method: CallbackSolver, count: int, truth: dict[float, float] | None =
         asked += batch
         for p in batch:
             f = p.u.sum() if truth is None else truth.get(float(p.u[0]), 5.0)
-            method.tell(p.key, np.array([f, 0.0]))
+            method.tell(p.id, np.array([f, 0.0]))
     return asked
 
 
@@ -196,7 +203,7 @@ def test_first_run_starts_at_the_best_of_the_design_without_evaluating_it_again(
     assert [p.role for p in asked] == ["init"] * 3 + ["iterate"]
     np.testing.assert_array_equal(asked[3].u, [0.9, 0.9])
     best = min(asked[:3], key=lambda p: p.u.sum())
-    np.testing.assert_array_equal(method.history.u[method._incumbent], best.u)
+    np.testing.assert_array_equal(method.archive.u[method._incumbent], best.u)
 
 
 def test_run_that_found_a_better_point_is_followed_by_one_from_there() -> None:
@@ -204,7 +211,7 @@ def test_run_that_found_a_better_point_is_followed_by_one_from_there() -> None:
     asked = drive(method, 3 + 2 + 2)
     assert method.restarts == 1
     np.testing.assert_array_equal([p.u[0] for p in asked[3:]], [0.01, 0.9, 0.01, 0.9])
-    np.testing.assert_array_equal(method.history.u[method._incumbent], [0.01, 0.01])
+    np.testing.assert_array_equal(method.archive.u[method._incumbent], [0.01, 0.01])
 
 
 def test_run_that_found_nothing_better_is_followed_by_one_from_a_uniform_point() -> None:
@@ -222,7 +229,7 @@ def test_a_trace_of_improvement_does_not_count() -> None:
     """The design's objectives spread by about 1, so 1e-6 is next to nothing."""
     method = Scripted(setup(), [0.5])
     drive(method, 3)
-    best = method.history.y[:, 0].min()
+    best = method.archive.y[:, 0].min()
     truth = {0.5: best - 1e-6}
     asked = [*drive(method, 1, truth), *drive(method, 1, truth)]
     assert method.restarts == 1
@@ -232,11 +239,11 @@ def test_a_trace_of_improvement_does_not_count() -> None:
 def test_first_feasible_point_counts_as_better_whatever_its_objective() -> None:
     method = Scripted(setup(), [0.5])
     for p in method.ask():
-        method.tell(p.key, np.array([p.u.sum(), 0.6]))
+        method.tell(p.id, np.array([p.u.sum(), 0.6]))
     (p,) = method.ask()
-    method.tell(p.key, np.array([99.0, 0.4]))
+    method.tell(p.id, np.array([99.0, 0.4]))
     (p,) = method.ask()
-    np.testing.assert_array_equal(method.history.u[method._incumbent], [0.5, 0.5])
+    np.testing.assert_array_equal(method.archive.u[method._incumbent], [0.5, 0.5])
 
 
 def test_solver_sees_scaled_values_and_the_worst_so_far_where_there_is_none() -> None:
@@ -256,7 +263,7 @@ def test_solver_sees_scaled_values_and_the_worst_so_far_where_there_is_none() ->
     answers.append(np.array([3.0, np.nan]))
     while answers:
         for p in method.ask(most=len(answers)):
-            method.tell(p.key, answers.pop(0))
+            method.tell(p.id, answers.pop(0))
     method.ask()
     sf, sc = design.std(0)
     expected = [
@@ -274,6 +281,6 @@ def test_solver_sees_scaled_values_and_the_worst_so_far_where_there_is_none() ->
 def test_error_of_the_solver_is_clear() -> None:
     method = registry.make("cobyqa", setup(), {"radius": -1.0})
     for p in method.ask():
-        method.tell(p.key, np.array([p.u.sum(), 0.0]))
+        method.tell(p.id, np.array([p.u.sum(), 0.0]))
     with pytest.raises(LcboError, match="the solver failed: ValueError: .*radius"):
         method.ask()

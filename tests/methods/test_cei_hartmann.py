@@ -35,7 +35,7 @@ def test_cei_with_lbfgs_solves_constrained_hartmann_within_one_percent() -> None
     assert optimum == pytest.approx(-3.32237, abs=1e-4)
     for seed in range(5):
         problem = Problem([(0.0, 1.0)] * 6, [f"total <= {LIMIT}"], "f")
-        options = {"optimiser": "lbfgs", "ard": True, "learn_noise": True}
+        options = {"optimizer": "lbfgs", "ard": True, "learn_noise": True}
         opt = Optimizer(problem, "cei", budget=100, rng=seed, options=options)
         best = np.inf
         while batch := opt.ask():

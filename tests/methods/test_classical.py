@@ -34,10 +34,10 @@ def setup(dim: int, terms: tuple[Term, ...], n_init: int = 0, seed: int = 0, **g
 def toy(seed: int, dim: int) -> Truth:
     """Rotated bowl with ripples, a curved inequality and a quadratic for the equality."""
     rng = np.random.default_rng(seed)
-    centre, weights, shape = rng.random(dim), rng.normal(size=dim), rng.normal(size=(dim, dim))
+    center, weights, shape = rng.random(dim), rng.normal(size=dim), rng.normal(size=(dim, dim))
 
     def rows(u: Array) -> Array:
-        bowl = np.sum((shape @ (u - centre)) ** 2) + np.sin(5.0 * u).sum()
+        bowl = np.sum((shape @ (u - center)) ** 2) + np.sin(5.0 * u).sum()
         return np.array([1e3 * bowl, np.sin(3.0 * u[0]) + weights @ u**2, 1e-2 * np.mean(u**2) + 0.29])
 
     return rows
@@ -49,7 +49,7 @@ def drive(method: Method, truth: Truth, count: int) -> list[Proposal]:
         asked += (batch := method.ask(most=count - len(asked)))
         assert batch
         for p in batch:
-            method.tell(p.key, truth(p.u))
+            method.tell(p.id, truth(p.u))
     return asked
 
 
@@ -117,7 +117,7 @@ def test_two_runs_of_cobyqa_go_on_side_by_side_and_with_scipy_s_own() -> None:
             log += (batch := method.ask())
             for p in batch:
                 minimize(lambda x: float(x[0] ** 2), [0.3], method="COBYQA", options={"maxfev": 4})
-                method.tell(p.key, truth(p.u))
+                method.tell(p.id, truth(p.u))
     for log in asked:
         np.testing.assert_array_equal(points(log), alone)
 

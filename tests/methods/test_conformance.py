@@ -22,7 +22,7 @@ from lcbo.testing.reproducibility import (
 )
 
 # Options that make a method fast enough for a test. Methods without an entry are tested with their defaults.
-FEW_STEPS = {"fit_every": 8, "optimiser_options": {"starts": 2, "steps": 5}}
+FEW_STEPS = {"fit_every": 8, "optimizer_options": {"starts": 2, "steps": 5}}
 SMALL: Mapping[str, Mapping[str, Any]] = {
     "lcbo-paper": {"explore": 2, "eta": 0.1, "explorer_options": {"starts": 2, "steps": 5}},
     # Its own explorer repeats points by design, and its step wants to be told how smooth the problem is.
@@ -51,7 +51,7 @@ def test_method_passes(method: str, check: Check) -> None:
         ("lcbo-paper", {"fit_every": 2}),
         ("scbo", {"batch": 2, "fit_every": 1, "transforms": "original"}),
         ("hdsafebo", {"batch": 3, "fit_every": 2}),
-        ("cei", {"optimiser": "lbfgs", "optimiser_options": {"starts": 2, "steps": 9, "raw": 16},
+        ("cei", {"optimizer": "lbfgs", "optimizer_options": {"starts": 2, "steps": 9, "raw": 16},
                  "kernel": "matern52", "ard": True, "learn_noise": True}),
         ("cei", {"transforms": "original", "fit_every": 1}),
         ("epbo", {"transforms": "bilog", "fit_every": 2}),

@@ -1,4 +1,4 @@
-"""CEI and EPBO: what they maximise, when they fit, pending points, failures, options and resuming."""
+"""CEI and EPBO: what they maximize, when they fit, pending points, failures, options and resuming."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from lcbo import ArgumentError
 from lcbo.acquisition.conditions import Conditions
-from lcbo.acquisition.maximize import Objective
+from lcbo.acquisition.maximize import AcquisitionFunction
 from lcbo.acquisition.moments import Predictor
 from lcbo.methods import registry
 from lcbo.methods.protocol import Belief, Proposal, Setup, Term
@@ -22,7 +22,7 @@ DIM = 2
 UPPER = (Term(row=1, sign=1.0, threshold=0.2),)
 INTERVAL = (*UPPER, Term(row=1, sign=-1.0, threshold=-0.1))
 EQUALITY = (Term(row=1, sign=1.0, threshold=0.1, equality=True, tol=0.06),)
-QUICK = {"optimiser_options": {"starts": 3, "steps": 10}}
+QUICK = {"optimizer_options": {"starts": 3, "steps": 10}}
 each_method = pytest.mark.parametrize("name", ["cei", "epbo"])
 
 
@@ -47,7 +47,7 @@ def run(
     chosen: list[Proposal] = []
     for _ in range(iterations + 1):
         for proposal in (batch := method.ask()):
-            method.tell(proposal.key, fun(proposal.u))
+            method.tell(proposal.id, fun(proposal.u))
         chosen += [p for p in batch if p.role != "init"]
     return chosen
 
@@ -85,10 +85,10 @@ def test_cei_goes_where_constrained_expected_improvement_is_largest(
     terms: tuple[Term, ...], low: float, high: float
 ) -> None:
     """The last case has no feasible point: there it is the probability of feasibility."""
-    method = make("cei", terms, optimiser="lbfgs")
+    method = make("cei", terms, optimizer="lbfgs")
     run(method, 3)
     (proposal,) = method.ask()
-    y = method.history.y[method.history.recent(None)]
+    y = method.archive.y[method.archive.recent(None)]
     feasible = y[(y[:, 1] >= low) & (y[:, 1] <= high)]
     assert (len(feasible) == 0) == (high == -2.0)
     best = feasible[:, 0].min() if len(feasible) else None
@@ -100,8 +100,8 @@ def test_cei_goes_where_constrained_expected_improvement_is_largest(
 
 
 @pytest.mark.parametrize("terms", [UPPER, INTERVAL, EQUALITY])
-def test_epbo_goes_where_the_penalised_bound_is_least(terms: tuple[Term, ...]) -> None:
-    method = make("epbo", terms, optimiser="lbfgs")
+def test_epbo_goes_where_the_penalized_bound_is_least(terms: tuple[Term, ...]) -> None:
+    method = make("epbo", terms, optimizer="lbfgs")
     run(method, 3)
     (proposal,) = method.ask()
     rho = 10.0 * np.log(4 + 1)
@@ -129,7 +129,7 @@ def test_one_point_per_iteration_and_a_fit_every_five(name: str) -> None:
         (proposal,) = method.ask()
         assert (proposal.role, proposal.iteration) == ("explore", k)
         assert method.ask() == []
-        method.tell(proposal.key, truth(proposal.u))
+        method.tell(proposal.id, truth(proposal.u))
         if method._growing.hyper is not before:
             fits.append(k)
     assert fits == [1, 6, 11]
@@ -137,7 +137,7 @@ def test_one_point_per_iteration_and_a_fit_every_five(name: str) -> None:
 
 @each_method
 def test_points_asked_for_while_others_are_out_differ(name: str) -> None:
-    method = make(name, optimiser="lbfgs")
+    method = make(name, optimizer="lbfgs")
     run(method, 4)
     asked = [*method.ask(), *method.ask(2), *method.ask(3)]
     points = np.array([p.u for p in asked])
@@ -154,7 +154,7 @@ def test_while_the_design_is_out_further_points_are_uniform(name: str) -> None:
     further = method.ask(2)
     assert [(p.role, p.iteration) for p in further] == [("explore", 0)] * 2
     for proposal in design[:3]:
-        method.tell(proposal.key, truth(proposal.u))
+        method.tell(proposal.id, truth(proposal.u))
     (chosen,) = method.ask(1)  # half of the design is in: the model takes over
     assert (chosen.role, chosen.iteration) == ("explore", 1)
 
@@ -164,22 +164,22 @@ def test_failures_are_dropped_and_a_lost_design_is_drawn_anew(name: str) -> None
     method = make(name, **QUICK)
     first = method.ask()
     for proposal in first:
-        method.tell(proposal.key, None)
+        method.tell(proposal.id, None)
     second = method.ask()
     assert [p.role for p in second] == ["init"] * 6
     assert {p.u.tobytes() for p in first}.isdisjoint(p.u.tobytes() for p in second)
     for proposal in second:
-        method.tell(proposal.key, truth(proposal.u) if proposal.key % 2 else None)
+        method.tell(proposal.id, truth(proposal.u) if proposal.id % 2 else None)
     (chosen,) = method.ask()
     assert chosen.role == "explore"
     assert len(method._current_model().gp.x) == 3
 
 
 def test_a_missing_outcome_is_not_feasible(monkeypatch: pytest.MonkeyPatch) -> None:
-    method = make("cei", standardise=False, **QUICK)
+    method = make("cei", standardize=False, **QUICK)
     seen, acquisition = [], method.acquisition
 
-    def watched(predictor: Predictor, conditions: Conditions, best: float | None) -> Objective:
+    def watched(predictor: Predictor, conditions: Conditions, best: float | None) -> AcquisitionFunction:
         seen.append(best)
         return acquisition(predictor, conditions, best)
 
@@ -187,9 +187,9 @@ def test_a_missing_outcome_is_not_feasible(monkeypatch: pytest.MonkeyPatch) -> N
     for proposal in method.ask():
         y = truth(proposal.u)
         method.tell(
-            proposal.key, np.array([y[0] - 10.0 * (proposal.key == 2), np.nan if proposal.key == 2 else y[1]])
+            proposal.id, np.array([y[0] - 10.0 * (proposal.id == 2), np.nan if proposal.id == 2 else y[1]])
         )
-    y = method.history.y
+    y = method.archive.y
     method.ask()
     assert seen == [y[y[:, 1] <= 0.2, 0].min()]
     assert seen[0] > -1.0
@@ -238,12 +238,12 @@ def test_the_answer_trusts_the_model_that_was_transformed(transforms: str) -> No
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"optimiser": "sgd"}, "'optimiser' to be 'adam' or 'lbfgs'; got 'sgd'"),
+        ({"optimizer": "sgd"}, "'optimizer' to be 'adam' or 'lbfgs'; got 'sgd'"),
         ({"kernel": "linear"}, "'kernel' to be 'rbf' or 'matern52'; got 'linear'"),
         ({"lengthscale_prior": "flat"}, "'lengthscale_prior' to be 'paper' or 'dimension'"),
         ({"fit": "lattice"}, "'fit' to be 'map' or 'fixed'"),
         ({"transforms": "log"}, "'transforms' to be 'zscore' or 'bilog' or 'original'"),
-        ({"optimiser_options": {"raw": 3}}, "'optimiser_options' out of starts, steps, rate; got .*'raw'"),
+        ({"optimizer_options": {"raw": 3}}, "'optimizer_options' out of starts, steps, rate; got .*'raw'"),
     ],
 )
 def test_wrong_options_are_refused(option: dict[str, Any], message: str) -> None:
@@ -252,7 +252,7 @@ def test_wrong_options_are_refused(option: dict[str, Any], message: str) -> None
 
 
 def test_fixed_hyperparameters_stay() -> None:
-    method = make("cei", fit="fixed", standardise=False, hyperparameters={"lengthscale": [0.3, 0.6]}, **QUICK)
+    method = make("cei", fit="fixed", standardize=False, hyperparameters={"lengthscale": [0.3, 0.6]}, **QUICK)
     run(method, 7)
     assert method._growing.hyper.lengthscale.flatten().tolist() == [0.3, 0.6]
     belief = method.belief(np.full(DIM, 0.5))
@@ -286,5 +286,5 @@ def test_looking_at_the_answer_does_not_change_a_run(name: str) -> None:
         for a, b in zip(ours, theirs, strict=True):
             np.testing.assert_array_equal(a.u, b.u)
         for method, batch in ((watched, ours), (alone, theirs)):
-            method.tell(batch[0].key, truth(batch[0].u))
+            method.tell(batch[0].id, truth(batch[0].u))
         watched.recommend()

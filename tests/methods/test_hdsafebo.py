@@ -18,7 +18,7 @@ from lcbo.types import Term
 
 def make(terms: tuple[Term, ...] = (Term(1, 1.0, 0.0),), **options: Any) -> HdSafeBo:
     setup = Setup(2, 2, terms, (None, None), None, 8, np.zeros((0, 2)), 0)
-    fixed = {"fit": "fixed", "hyperparameters": {"lengthscale": 0.3, "noise_var": 1e-4}, "standardise": False}
+    fixed = {"fit": "fixed", "hyperparameters": {"lengthscale": 0.3, "noise_var": 1e-4}, "standardize": False}
     method = registry.make("hdsafebo", setup, {"n_candidates": 128, "batch": 4, **fixed, **options})
     assert isinstance(method, HdSafeBo)
     return method
@@ -26,7 +26,7 @@ def make(terms: tuple[Term, ...] = (Term(1, 1.0, 0.0),), **options: Any) -> HdSa
 
 def designed(method: HdSafeBo, constraint: Any) -> HdSafeBo:
     for proposal in method.ask():
-        method.tell(proposal.key, np.array([proposal.u.sum(), constraint(proposal.u)]))
+        method.tell(proposal.id, np.array([proposal.u.sum(), constraint(proposal.u)]))
     return method
 
 

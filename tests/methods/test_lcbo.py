@@ -44,7 +44,7 @@ def make(
 
 def tell(method: Lcbo, batch: list[Proposal], fun: Callable[[np.ndarray], np.ndarray] = truth) -> None:
     for proposal in batch:
-        method.tell(proposal.key, fun(proposal.u))
+        method.tell(proposal.id, fun(proposal.u))
 
 
 def run(
@@ -132,7 +132,7 @@ def test_a_failed_iterate_goes_halfway_back(name: str) -> None:
     assert away is not None
     for part in (0.5, 0.25):
         for proposal in batch:
-            method.tell(proposal.key, None if proposal.role == "iterate" else truth(proposal.u))
+            method.tell(proposal.id, None if proposal.role == "iterate" else truth(proposal.u))
         batch = method.ask()
         assert method.x is not None
         np.testing.assert_allclose(method.x, good + part * (away - good), atol=1e-14)
@@ -185,7 +185,7 @@ def test_while_the_design_is_out_further_points_are_uniform() -> None:
 def test_a_design_that_failed_is_drawn_anew() -> None:
     method = make()
     for proposal in method.ask():
-        method.tell(proposal.key, None)
+        method.tell(proposal.id, None)
     again = method.ask()
     assert roles(again) == ["init"] * 6
     tell(method, again)
@@ -217,13 +217,13 @@ def test_the_authors_settings_are_reachable_by_options(name: str) -> None:
     torch.testing.assert_close(
         variance, torch.full_like(variance, 0.70)
     )  # the noise of repeats is not reduced
-    assert len(gp.x) < len(method.history.recent(method._window()))
+    assert len(gp.x) < len(method.archive.recent(method._window()))
 
 
 def test_hyperparameters_may_differ_between_outputs() -> None:
     method = make(
         fit="fixed",
-        standardise=False,
+        standardize=False,
         hyperparameters={"lengthscale": [0.5, 2.0], "noise_var": [0.1, 0.2], "mean": [3.0, -1.0]},
     )
     run(method, 2)
@@ -244,7 +244,7 @@ def test_the_window_holds_the_most_recent_points() -> None:
     assert method._window() == 2 * DIM
     method.ask()
     assert method._model is not None
-    recent = method.history.u[method.history.recent(2 * DIM)]
+    recent = method.archive.u[method.archive.recent(2 * DIM)]
     np.testing.assert_array_equal(method._model.gp.x.numpy(), recent)
     everything = make(window=None)
     run(everything, 3)
@@ -259,7 +259,7 @@ def test_recommend_picks_the_best_posterior_point(sd: float) -> None:
     run(method, 8, noisy(sd))
     chosen = method.recommend()
     assert chosen is not None
-    points = np.unique(method.history.u[method.history.recent(method._window())], axis=0)
+    points = np.unique(method.archive.u[method.archive.recent(method._window())], axis=0)
     beliefs = [b for u in points if (b := method.belief(u)) is not None]
     assert len(beliefs) == len(points)
     mean = np.array([b.mean[0] for b in beliefs])
@@ -274,7 +274,7 @@ def test_recommend_without_a_likely_point_is_the_least_infeasible_one() -> None:
     run(method, 4, lambda u: np.array([truth(u)[0], 0.3 + np.sum(u)]))
     chosen = method.recommend()
     assert chosen is not None
-    window = method.history.u[method.history.recent(method._window())]
+    window = method.archive.u[method.archive.recent(method._window())]
     assert np.sum(chosen) == pytest.approx(window.sum(1).min(), abs=0.05)
 
 
@@ -306,10 +306,10 @@ def test_info_shows_the_step_and_the_penalty_where_there_is_one() -> None:
 
 
 def test_a_quiet_run_finds_the_constrained_minimum() -> None:
-    """The optimum is the projection of the bowl's centre onto ``mean(u) = 0.55``, where f = 0.09."""
+    """The optimum is the projection of the bowl's center onto ``mean(u) = 0.55``, where f = 0.09."""
     method = make(budget=80)
     run(method, 16)
-    feasible = method.history.y[method.history.y[:, 1] <= 0.2]
+    feasible = method.archive.y[method.archive.y[:, 1] <= 0.2]
     assert feasible[:, 0].min() == pytest.approx(0.09, abs=4e-3)
 
 
@@ -321,7 +321,7 @@ def test_looking_at_the_answer_does_not_change_a_run() -> None:
         for a, b in zip(ours, theirs, strict=True):
             np.testing.assert_array_equal(a.u, b.u)
         for method, batch in ((watched, ours), (alone, theirs)):
-            method.tell(batch[0].key, np.array([np.sum(batch[0].u ** 2)]))
+            method.tell(batch[0].id, np.array([np.sum(batch[0].u ** 2)]))
         watched.recommend()
 
 
@@ -329,8 +329,8 @@ def test_batch_longer_than_the_budget_stays_in_the_queue() -> None:
     setup = Setup(3, 1, (), (None,), 3, 4, np.zeros((0, 3)), 0)
     method = registry.make("lcbo", setup)
     first, rest = method.ask(None, 3), method.ask()
-    assert [p.key for p in first] == [0, 1, 2]
-    assert [p.key for p in rest] == [3]
+    assert [p.id for p in first] == [0, 1, 2]
+    assert [p.id for p in rest] == [3]
 
 
 def test_gradient_uncertainty_falls_as_the_model_learns() -> None:
@@ -338,9 +338,9 @@ def test_gradient_uncertainty_falls_as_the_model_learns() -> None:
     method = registry.make("lcbo", setup)
     assert "gradient_uncertainty" not in method.info()
     shares = []
-    while method.history.size < 40:
+    while method.archive.size < 40:
         for proposal in method.ask():
-            method.tell(proposal.key, np.array([proposal.u @ [3.0, 4.0]]))
+            method.tell(proposal.id, np.array([proposal.u @ [3.0, 4.0]]))
         shares.append(method.info().get("gradient_uncertainty", 1.0))
     assert all(0.0 <= share <= 1.0 for share in shares)
     assert shares[-1] < 0.05, "a plane sampled without noise has a known slope"

@@ -77,6 +77,6 @@ def test_theory_preset_has_the_theorem_s_schedules() -> None:
     assert [at(options.eta, k) for k in (1, 4)] == pytest.approx([0.5, 0.25])
     assert options.window is None
     assert options.delta is None
-    assert not options.normalise
-    assert not options.standardise
+    assert not options.normalize
+    assert not options.standardize
     assert options.fit == "fixed"

@@ -1,4 +1,4 @@
-"""What is SCBO's own: candidates that keep coordinates of the centre, transforms, equalities."""
+"""What is SCBO's own: candidates that keep coordinates of the center, transforms, equalities."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def make(dim: int = 3, terms: tuple[Term, ...] = (Term(1, 1.0, 0.0),), **options
 @pytest.mark.parametrize(
     ("dim", "perturbation", "share"), [(3, None, 1.0), (60, None, 1 / 3), (60, 0.1, 0.1)]
 )
-def test_points_keep_coordinates_of_the_centre(dim: int, perturbation: float | None, share: float) -> None:
+def test_points_keep_coordinates_of_the_center(dim: int, perturbation: float | None, share: float) -> None:
     method = make(dim, perturbation=perturbation, batch=40)
     design = method.ask()
-    for key, proposal in enumerate(design):
-        method.tell(proposal.key, np.array([1.0 + key, -1.0]))
+    for id, proposal in enumerate(design):
+        method.tell(proposal.id, np.array([1.0 + id, -1.0]))
     moved = np.array([p.u for p in method.ask()]) != design[0].u
     assert moved.any(1).all()
     np.testing.assert_allclose(moved.mean(), share, atol=0.05)
@@ -40,13 +40,13 @@ def run(method: Method, outcome: Any, count: int) -> np.ndarray:
     while len(seen) < count:
         for proposal in method.ask():
             seen.append(outcome(proposal.u))
-            method.tell(proposal.key, seen[-1])
+            method.tell(proposal.id, seen[-1])
     return np.array(seen)
 
 
 @pytest.mark.parametrize("transforms", ["zscore", "bilog", "original"])
 def test_bound_on_both_sides_is_met(transforms: str) -> None:
-    """Minimise u_0 with 3 <= 10 u_0 u_1 <= 4, the objective with an outlier scale."""
+    """Minimize u_0 with 3 <= 10 u_0 u_1 <= 4, the objective with an outlier scale."""
     method = make(2, (Term(1, 1.0, 4.0), Term(1, -1.0, 3.0)), transforms=transforms, batch=3)
     seen = run(method, lambda u: np.array([np.exp(6.0 * u[0]), 10.0 * u[0] * u[1]]), 60)
     feasible = (seen[:, 1] <= 4.0) & (seen[:, 1] >= 3.0)
@@ -55,7 +55,7 @@ def test_bound_on_both_sides_is_met(transforms: str) -> None:
 
 
 def test_equality_is_a_violation_beyond_its_tolerance() -> None:
-    """Minimise |u|^2 with u_0 + u_1 + u_2 = 1.5 +/- 0.05: close to 0.7 with that tolerance."""
+    """Minimize |u|^2 with u_0 + u_1 + u_2 = 1.5 +/- 0.05: close to 0.7 with that tolerance."""
     method = make(3, (Term(1, 1.0, 1.5, True, 0.05),), batch=3)
     seen = run(method, lambda u: np.array([np.sum(u**2), np.sum(u)]), 70)
     feasible = np.abs(seen[:, 1] - 1.5) <= 0.05

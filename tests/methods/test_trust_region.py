@@ -39,11 +39,11 @@ def advance(method: TrustRegionMethod, outputs: list[list[float] | None]) -> Non
     batch = method.ask()
     assert len(batch) == len(outputs)
     for proposal, y in zip(batch, outputs, strict=True):
-        method.tell(proposal.key, None if y is None else np.array(y))
+        method.tell(proposal.id, None if y is None else np.array(y))
 
 
 def kinds(method: TrustRegionMethod) -> list[str]:
-    return [event.kind for event in method.events]
+    return [event.kind for event in method.diagnostics]
 
 
 # batches of two as (f, c) or a failed evaluation -> whether SCBO and HDsafeBO call it a success
@@ -82,7 +82,7 @@ def test_events_follow_the_table(name: str, column: int) -> None:
         if length < 0.3:
             length = 0.8
             expected.append(("restart", 0.8, number, evaluations))
-    mine = [(e.kind, e.length, e.iteration, e.evaluations) for e in method.events]
+    mine = [(e.kind, e.length, e.iteration, e.evaluations) for e in method.diagnostics]
     assert mine == expected
     assert method.info()["step"] == length
     assert method.info()["restarts"] == kinds(method).count("restart") == (0 if name == "scbo" else 1)
@@ -90,14 +90,14 @@ def test_events_follow_the_table(name: str, column: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "feasible", "infeasible"), [("scbo", 2, 0), ("hdsafebo", 2, 1)])
-def test_region_is_centred_on_the_best_point(name: str, feasible: int, infeasible: int) -> None:
+def test_region_is_centered_on_the_best_point(name: str, feasible: int, infeasible: int) -> None:
     """Without a feasible point SCBO takes the least violation, HDsafeBO the least objective."""
     for row, constraint in ((feasible, -1.0), (infeasible, 5.0)):
         method = make(name, length=(1e-3, 1e-4, 1.6))
         batch = method.ask()
         outputs = [[5.0, 2.0], [0.0, 3.0], [4.0, constraint], [3.0, 4.0]]
         for proposal, y in zip(batch, outputs, strict=True):
-            method.tell(proposal.key, np.array(y))
+            method.tell(proposal.id, np.array(y))
         for proposal in method.ask():
             assert np.abs(proposal.u - batch[row].u).max() <= 0.5e-3
 
@@ -107,27 +107,27 @@ def test_candidates_stay_in_the_region_and_the_cube(name: str) -> None:
     method = make(name, length=(0.3, 0.01, 1.6))
     points = method.ask()
     for proposal in points:
-        method.tell(proposal.key, outcome(proposal.u))
+        method.tell(proposal.id, outcome(proposal.u))
     for _ in range(12):
         batch = method.ask()
-        length, keys = method.region.length, method.history.recent(None)
-        centre = method.history.u[keys[method.centre(method.history.y[keys])]]
+        length, ids = method.region.length, method.archive.recent(None)
+        center = method.archive.u[ids[method.center(method.archive.y[ids])]]
         for proposal in batch:
             assert np.all((proposal.u >= 0.0) & (proposal.u <= 1.0))
-            assert np.all(np.abs(proposal.u - centre) <= 0.5 * length + 1e-12)
-            method.tell(proposal.key, outcome(proposal.u))
+            assert np.all(np.abs(proposal.u - center) <= 0.5 * length + 1e-12)
+            method.tell(proposal.id, outcome(proposal.u))
 
 
 @each_method
 @pytest.mark.parametrize("sampler", ["pathwise", "exact"])
 def test_a_quiet_run_improves_on_its_design(name: str, sampler: str) -> None:
-    """Minimise |u|^2 with u_0 >= 1/2: the optimum is 1/4."""
+    """Minimize |u|^2 with u_0 >= 1/2: the optimum is 1/4."""
     method = make(name, n_candidates=256, sampler=sampler, batch=4)
     seen: list[np.ndarray] = []
     while len(seen) < 64:
         for proposal in method.ask():
             seen.append(outcome(proposal.u))
-            method.tell(proposal.key, seen[-1])
+            method.tell(proposal.id, seen[-1])
     feasible = [y[0] for y in seen if y[1] <= 0.0]
     assert min(feasible) < 0.3
     best = method.recommend()
@@ -145,7 +145,7 @@ def test_looking_does_not_change_a_run(name: str) -> None:
         for _ in range(8):
             for proposal in method.ask():
                 points.append(proposal.u.tobytes())
-                method.tell(proposal.key, outcome(proposal.u))
+                method.tell(proposal.id, outcome(proposal.u))
                 if look:
                     method.recommend()
                     method.belief(proposal.u)
@@ -163,13 +163,13 @@ def test_further_points_are_judged_with_the_next_batch(name: str) -> None:
     batch, (extra,) = method.ask(), method.ask(1)
     assert extra.role == "explore"
     for proposal in batch:
-        method.tell(proposal.key, np.array([6.0, -1.0]))
+        method.tell(proposal.id, np.array([6.0, -1.0]))
     (first, _) = method.ask()  # the further point is still out: it holds nothing up
     assert first.iteration == 2
     assert kinds(method) == ["start", "failure"]
-    method.tell(extra.key, np.array([1.0, -1.0]))
-    for key in (first.key, first.key + 1):
-        method.tell(key, np.array([6.0, -1.0]))
+    method.tell(extra.id, np.array([1.0, -1.0]))
+    for id in (first.id, first.id + 1):
+        method.tell(id, np.array([6.0, -1.0]))
     method.ask()
     assert kinds(method) == ["start", "failure", "success"]
 
@@ -181,7 +181,7 @@ def test_the_budget_cuts_a_batch_and_the_rest_stays_queued(name: str) -> None:
     first = method.ask(None, 3)
     assert len(first) == 3
     second = method.ask(None, 10)
-    assert [p.key for p in first + second] == [4, 5, 6, 7]
+    assert [p.id for p in first + second] == [4, 5, 6, 7]
     assert {p.iteration for p in first + second} == {1}
 
 
@@ -191,8 +191,8 @@ def test_evaluations_brought_along_are_data_and_not_counted(name: str) -> None:
     method.include(np.full(3, 0.5), np.array([0.1, -1.0]))
     advance(method, [[5.0, -1.0]] * 4)
     method.ask()
-    assert method.events[0].evaluations == 4
-    assert method.centre(method.history.y[method.history.recent(None)]) == 0
+    assert method.diagnostics[0].evaluations == 4
+    assert method.center(method.archive.y[method.archive.recent(None)]) == 0
 
 
 @each_method
@@ -200,7 +200,7 @@ def test_problem_without_constraints_is_solved_too(name: str) -> None:
     method = make(name, setup(terms=()))
     for _ in range(6):
         for proposal in method.ask():
-            method.tell(proposal.key, outcome(proposal.u)[:1])
+            method.tell(proposal.id, outcome(proposal.u)[:1])
     assert method.recommend() is not None
 
 

@@ -1,4 +1,4 @@
-"""Standardisation and merging of observations."""
+"""Standardization and merging of observations."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from lcbo.models.data import Data, merge
-from lcbo.models.gp import Hyperparameters, LocalGP
+from lcbo.models.gp import BatchedGP, Hyperparameters
 
 DIM = 3
 KERNELS = {"rbf": gpytorch.kernels.RBFKernelGrad, "matern52": gpytorch.kernels.Matern52KernelGrad}
@@ -63,7 +63,7 @@ def test_posterior_equals_gpytorch_derivative_gp(kernel: str, ard: bool, replica
     x, y = observations(replicates)
     hyper = hyperparameters(kernel, ard)
     at = torch.from_numpy(np.random.default_rng(0).random(DIM))
-    post = LocalGP(merge(x, y), hyper).posterior(at)
+    post = BatchedGP(merge(x, y), hyper).posterior(at)
     for output in range(3):
         mean, cov = gpytorch_posterior(x, y, at, hyper, output)
         torch.testing.assert_close(post.mean[output], mean[0], rtol=1e-8, atol=1e-10)
@@ -76,7 +76,7 @@ def test_posterior_equals_gpytorch_derivative_gp(kernel: str, ard: bool, replica
 @pytest.mark.parametrize("ard", [False, True])
 def test_gradient_mean_equals_autograd_of_the_mean(kernel: str, ard: bool) -> None:
     x, y = observations(replicates=True)
-    gp = LocalGP(merge(x, y), hyperparameters(kernel, ard))
+    gp = BatchedGP(merge(x, y), hyperparameters(kernel, ard))
     at = torch.from_numpy(np.random.default_rng(1).random(DIM)).requires_grad_(True)
     mean, _ = gp.predict(at[None])
     for output in range(3):
@@ -88,7 +88,7 @@ def test_gradient_mean_equals_autograd_of_the_mean(kernel: str, ard: bool) -> No
 
 def test_predict_and_posterior_agree_on_values() -> None:
     x, y = observations(replicates=False)
-    gp = LocalGP(merge(x, y), hyperparameters("rbf", True))
+    gp = BatchedGP(merge(x, y), hyperparameters("rbf", True))
     at = torch.from_numpy(np.random.default_rng(2).random((4, DIM)))
     mean, var = gp.predict(at)
     for i in range(4):
@@ -103,7 +103,7 @@ def test_gradient_covariance_is_positive_semidefinite(kernel: str, dim: int) -> 
     rng = np.random.default_rng(4)
     x = rng.random((2 * dim, dim))
     x[1] = x[0] + 1e-12  # a near-duplicate
-    gp = LocalGP(merge(x, rng.standard_normal((2 * dim, 3))), hyperparameters(kernel, False, dim=dim))
+    gp = BatchedGP(merge(x, rng.standard_normal((2 * dim, 3))), hyperparameters(kernel, False, dim=dim))
     cov = gp.posterior(torch.from_numpy(x[0])).gradient_cov
     torch.testing.assert_close(cov, cov.mT)
     assert float(torch.linalg.eigvalsh(cov).min()) >= -1e-10 * float(cov.abs().max())
@@ -114,7 +114,7 @@ def test_missing_outcomes_leave_each_output_its_own_data() -> None:
     y[1, 0] = y[2, 0] = y[4, 1] = y[9, 1] = np.nan
     hyper = hyperparameters("rbf", False)
     at = torch.from_numpy(np.random.default_rng(3).random(DIM))
-    post = LocalGP(merge(x, y), hyper).posterior(at)
+    post = BatchedGP(merge(x, y), hyper).posterior(at)
     for output in range(3):
         known = ~np.isnan(y[:, output])
         mean, cov = gpytorch_posterior(x[known], y[known], at, hyper, output)
@@ -126,11 +126,11 @@ def test_missing_outcomes_leave_each_output_its_own_data() -> None:
 def test_pending_points_condition_the_covariance_exactly_and_keep_the_mean() -> None:
     x, y = observations(replicates=False)
     hyper = hyperparameters("matern52", True)
-    gp = LocalGP(merge(x, y), hyper)
+    gp = BatchedGP(merge(x, y), hyper)
     pending = torch.from_numpy(np.random.default_rng(5).random((4, DIM)))
     at = torch.from_numpy(np.random.default_rng(6).random(DIM))
     fantasy, _ = gp.predict(pending)
-    rebuilt = LocalGP(
+    rebuilt = BatchedGP(
         merge(np.concatenate([x, pending.numpy()]), np.concatenate([y, fantasy.T.numpy()])), hyper
     )
     got, expected, before = gp.conditioned(pending).posterior(at), rebuilt.posterior(at), gp.posterior(at)
@@ -142,7 +142,7 @@ def test_pending_points_condition_the_covariance_exactly_and_keep_the_mean() -> 
 
 def test_an_observation_never_raises_gradient_variance() -> None:
     x, y = observations(replicates=False)
-    gp = LocalGP(merge(x, y), hyperparameters("rbf", False))
+    gp = BatchedGP(merge(x, y), hyperparameters("rbf", False))
     at = torch.from_numpy(np.random.default_rng(8).random(DIM))
     before = gp.posterior(at).gradient_cov
     for seed in range(20):
@@ -156,7 +156,7 @@ def test_order_of_the_data_does_not_matter() -> None:
     hyper = hyperparameters("rbf", False)
     order = np.random.default_rng(9).permutation(len(x))
     at = torch.from_numpy(np.random.default_rng(10).random(DIM))
-    one, other = (LocalGP(d, hyper).posterior(at) for d in (merge(x, y), merge(x[order], y[order])))
+    one, other = (BatchedGP(d, hyper).posterior(at) for d in (merge(x, y), merge(x[order], y[order])))
     torch.testing.assert_close(one.gradient, other.gradient, rtol=1e-9, atol=1e-11)
     torch.testing.assert_close(one.gradient_cov, other.gradient_cov, rtol=1e-9, atol=1e-11)
 

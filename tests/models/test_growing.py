@@ -10,7 +10,7 @@ import torch
 
 from lcbo.models.data import Scaling, merge
 from lcbo.models.fit import MapFit
-from lcbo.models.gp import Hyperparameters, LocalGP
+from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.models.growing import WARM_FIT, GrowingModel
 
 DIM, OUTPUTS = 4, 3
@@ -34,9 +34,9 @@ def start(kernel: str = "rbf") -> Hyperparameters:
     return Hyperparameters.start(OUTPUTS, kernel, {"lengthscale": [0.7, 1.1, 1.6], "outputscale": 2.0})
 
 
-def fresh(u: np.ndarray, y: np.ndarray, hyper: Hyperparameters) -> LocalGP:
+def fresh(u: np.ndarray, y: np.ndarray, hyper: Hyperparameters) -> BatchedGP:
     scaling = Scaling.of(y)
-    return LocalGP(merge(u, (y - scaling.mean) / scaling.std), hyper)
+    return BatchedGP(merge(u, (y - scaling.mean) / scaling.std), hyper)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "matern52"])
@@ -97,9 +97,9 @@ def test_warm_fit_stops_near_the_optimum_of_a_long_fit() -> None:
 @pytest.mark.parametrize("size", [12, 25])
 def test_restored_model_is_the_same_to_the_last_bit(size: int) -> None:
     u, y = dataset(40, missing=True)
-    keys = np.delete(np.arange(size), [3, 8])
+    ids = np.delete(np.arange(size), [3, 8])
     growing, restored = GrowingModel(start()), GrowingModel(start())
-    growing.update(keys, u[keys], y[keys], refit=True)
+    growing.update(ids, u[ids], y[ids], refit=True)
     growing.update(np.arange(30), u[:30], y[:30], refit=False)
     restored.restore(json.loads(json.dumps(growing.state())))
     mine, other = (m.update(np.arange(40), u, y, refit=False) for m in (restored, growing))

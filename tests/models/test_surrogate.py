@@ -12,7 +12,7 @@ from lcbo.errors import ModelError, NumericalRescueWarning
 from lcbo.models import surrogate as module
 from lcbo.models.data import Data
 from lcbo.models.fit import MapFit
-from lcbo.models.gp import Hyperparameters, LocalGP
+from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.models.lattice import LatticeFit
 from lcbo.models.repeats import Repeats
 from lcbo.models.surrogate import Model, Surrogate
@@ -26,7 +26,7 @@ def start(n_outputs: int = 1, noise_var: float = 0.01, kernel: str = "rbf") -> H
 
 
 def surrogate(fit: MapFit | LatticeFit | None = None, n_outputs: int = 1, **settings: Any) -> Surrogate:
-    settings = {"standardise": True, "average_repeats": False, "noise_var": (None,) * n_outputs} | settings
+    settings = {"standardize": True, "average_repeats": False, "noise_var": (None,) * n_outputs} | settings
     return Surrogate(settings.pop("start", start(n_outputs)), fit, **settings)
 
 
@@ -92,13 +92,13 @@ def test_near_duplicates_without_noise_are_rescued() -> None:
 def test_the_ladder_is_walked_rung_by_rung(failures: int, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[Hyperparameters] = []
 
-    def fragile(data: Data, hyper: Hyperparameters) -> LocalGP:
+    def fragile(data: Data, hyper: Hyperparameters) -> BatchedGP:
         tried.append(hyper)
         if len(tried) <= failures:
             raise ModelError("not positive definite")
-        return LocalGP(data, hyper)
+        return BatchedGP(data, hyper)
 
-    monkeypatch.setattr(module, "LocalGP", fragile)
+    monkeypatch.setattr(module, "BatchedGP", fragile)
     built = surrogate(start=start(noise_var=1e-12))
     u, y = windows()["duplicates"]
     if failures == 0:
@@ -121,10 +121,10 @@ def test_the_ladder_is_walked_rung_by_rung(failures: int, monkeypatch: pytest.Mo
 def test_averaged_repeats_are_one_observation_each() -> None:
     u, y = windows()["duplicates"]
     y = y + 0.1 * np.random.default_rng(1).standard_normal(y.shape)
-    averaged = build(surrogate(average_repeats=True, standardise=False), u, y)
+    averaged = build(surrogate(average_repeats=True, standardize=False), u, y)
     by_hand = np.concatenate([np.stack([y[[i, 12 + i, 17 + i]].mean(0) for i in range(5)]), y[5:12]])
-    expected = build(surrogate(standardise=False), u[:12], by_hand)
-    weighted = build(surrogate(standardise=False), u, y)
+    expected = build(surrogate(standardize=False), u[:12], by_hand)
+    weighted = build(surrogate(standardize=False), u, y)
     x = torch.full((DIM,), 0.4, dtype=torch.float64)
     torch.testing.assert_close(averaged.gp.posterior(x).mean, expected.gp.posterior(x).mean)
     torch.testing.assert_close(averaged.gp.posterior(x).gradient_cov, expected.gp.posterior(x).gradient_cov)
@@ -139,9 +139,9 @@ def test_fixed_hyperparameters_are_never_touched() -> None:
     assert built.rescues == 0
 
 
-def test_without_standardisation_outputs_keep_their_units() -> None:
+def test_without_standardization_outputs_keep_their_units() -> None:
     u, y = windows()["duplicates"]
-    model = build(surrogate(standardise=False), u, 1e3 + y)
+    model = build(surrogate(standardize=False), u, 1e3 + y)
     np.testing.assert_array_equal(model.scaling.mean, [0.0])
     np.testing.assert_array_equal(model.scaling.std, [1.0])
 

@@ -76,7 +76,7 @@ def test_model_that_cannot_be_built_does_not_cost_the_answer():
     assert result.kkt == {}
 
 
-def test_multipliers_are_in_user_units_and_kkt_in_standardised():
+def test_multipliers_are_in_user_units_and_kkt_in_standardized():
     # f = 2 u0 + 3 u1, c = -4 u0 - 6 u1, active: lambda = 1/2 and the residual vanishes
     result = run(believing([1.0, 0.0], [0.0, 0.0]), noise=0.1)
     assert result.multipliers == pytest.approx({"c": 0.5})

@@ -38,7 +38,7 @@ def test_equality_multipliers_of_a_quadratic_program(d):
     assert at.spread_s == at.spread_f == 0.0
 
 
-def test_scale_turns_multipliers_into_standardised_ones():
+def test_scale_turns_multipliers_into_standardized_ones():
     u, value, gradient, lam = eq_qp(10)
     scale = np.array([4.0, 0.5, 2.0])
     terms = [Term(1, 1.0, 0.0, equality=True), Term(2, 1.0, 0.0, equality=True)]
@@ -85,7 +85,7 @@ def test_residual_counts_only_the_blocked_side_at_bounds():
 
 
 def test_lower_bound_on_an_outcome_has_a_positive_multiplier_too():
-    # minimise u subject to u >= 0.4: 1 - lambda = 0
+    # minimize u subject to u >= 0.4: 1 - lambda = 0
     at = exact(np.array([0.4]), [Term(1, -1.0, 0.4)], np.array([0.4, 0.4]), np.array([[1.0], [1.0]]))
     assert at.multipliers == pytest.approx([1.0])
     assert at.r_s == pytest.approx(0.0, abs=1e-20)

@@ -137,7 +137,7 @@ def test_value_that_is_not_finite_fails_the_evaluation(made, value):
     assert "outcome 'c'" in optimizer.log.observations[0].failed
 
 
-def test_method_sees_rows_of_a_maximised_objective(made):
+def test_method_sees_rows_of_a_maximized_objective(made):
     optimizer = Optimizer(Problem([(0, 1)], objective=Objective("power", maximize=True)))
     candidate = optimizer.ask()[0]
     optimizer.tell(candidate.id, {"power": 3.0})

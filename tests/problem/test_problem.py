@@ -98,7 +98,7 @@ def test_single_constraint_needs_no_list():
     assert Problem(BOX, "a <= 1").outcomes == ("objective", "a")
 
 
-def test_maximised_objective_is_negated_in_row_0_only():
+def test_maximized_objective_is_negated_in_row_0_only():
     problem = Problem(BOX, ["c <= 0"], Objective("power", maximize=True))
     outcomes = {"power": 3.0, "c": 2.0}
     np.testing.assert_array_equal(problem.to_rows(outcomes), [-3.0, 2.0])

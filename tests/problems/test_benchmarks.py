@@ -47,7 +47,7 @@ def test_best_known_is_feasible_and_its_value_matches(name, variant):
 
 
 @pytest.mark.parametrize("name", LIGHT)
-def test_best_known_is_not_beaten_by_its_feasible_neighbours(name):
+def test_best_known_is_not_beaten_by_its_feasible_neighbors(name):
     problem = make(name)
     best = problem.best_known
     span = problem.ub - problem.lb

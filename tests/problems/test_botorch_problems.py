@@ -30,7 +30,7 @@ def test_wrapping_converts_signs(negate):
     assert 0 < sum(feasible) < len(X)
 
 
-def test_minimising_a_negated_problem_reaches_the_same_point():
+def test_minimizing_a_negated_problem_reaches_the_same_point():
     from botorch.test_functions.synthetic import PressureVessel
 
     plain, negated = from_botorch(PressureVessel()), from_botorch(PressureVessel(negate=True))

@@ -45,12 +45,12 @@ def with_gymnasium(environment, problem, x):
     return -np.mean(velocities), np.mean(energies) / 1500.0 - 1.0
 
 
-def test_normaliser(problem):
+def test_normalizer(problem):
     np.testing.assert_allclose(problem.cheetah.mean, GOLDEN["mean"], rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(problem.cheetah.std, GOLDEN["std"], rtol=1e-6)
 
 
-def test_normaliser_is_gymnasiums(problem, environment):
+def test_normalizer_is_gymnasiums(problem, environment):
     observation, _ = environment.reset(seed=42)
     environment.action_space.seed(42)
     seen = []

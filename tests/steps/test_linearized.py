@@ -1,4 +1,4 @@
-"""The linearised step against a general SQP solver, the projection against its definition."""
+"""The linearized step against a general SQP solver, the projection against its definition."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from lcbo.steps.linearized import linearised_step, project
+from lcbo.steps.linearized import linearized_step, project
 
 CLOSE = 1e-3  # of the radius, as the module promises
 
@@ -23,7 +23,7 @@ class Case:
     radius: float
 
     def step(self) -> np.ndarray:
-        return linearised_step(self.x, self.objective, self.values, self.slopes, self.equality, self.radius)
+        return linearized_step(self.x, self.objective, self.values, self.slopes, self.equality, self.radius)
 
     def descent(self, s: np.ndarray) -> float:
         """Objective of a step in units of its slope and the radius."""
@@ -131,7 +131,7 @@ def test_a_term_out_of_reach_is_approached_as_fast_as_the_ball_allows(equality: 
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_an_infeasible_linearisation_reduces_the_violation(seed: int) -> None:
+def test_an_infeasible_linearization_reduces_the_violation(seed: int) -> None:
     case = feasible_case(seed)
     norms = np.linalg.norm(case.slopes, axis=1)
     case = replace(case, x=np.clip(case.x, 0.1, 0.9), radius=0.05, values=1.8 * norms * 0.05)

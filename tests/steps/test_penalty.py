@@ -53,24 +53,24 @@ def test_without_terms_the_gradient_is_the_objective_s() -> None:
     np.testing.assert_array_equal(gradient, goal)
 
 
-def test_a_normalised_step_has_length_eta_in_the_interior() -> None:
+def test_a_normalized_step_has_length_eta_in_the_interior() -> None:
     x, gradient = np.full(4, 0.5), np.array([1e9, -2e9, 0.0, 5e8])
-    moved = projected_step(x, gradient, 0.25, normalise=True)
+    moved = projected_step(x, gradient, 0.25, normalize=True)
     assert np.linalg.norm(moved - x) == pytest.approx(0.25)
     np.testing.assert_allclose((x - moved) / 0.25, gradient / np.linalg.norm(gradient))
 
 
 def test_a_plain_step_scales_with_the_gradient() -> None:
-    moved = projected_step(np.full(2, 0.5), np.array([0.4, -0.2]), 0.5, normalise=False)
+    moved = projected_step(np.full(2, 0.5), np.array([0.4, -0.2]), 0.5, normalize=False)
     np.testing.assert_allclose(moved, [0.3, 0.6])
 
 
-@pytest.mark.parametrize("normalise", [False, True])
-def test_a_zero_gradient_stays(normalise: bool) -> None:
+@pytest.mark.parametrize("normalize", [False, True])
+def test_a_zero_gradient_stays(normalize: bool) -> None:
     x = np.array([0.0, 0.3, 1.0])
-    np.testing.assert_array_equal(projected_step(x, np.zeros(3), 0.25, normalise), x)
+    np.testing.assert_array_equal(projected_step(x, np.zeros(3), 0.25, normalize), x)
 
 
 def test_the_step_is_projected_onto_the_cube() -> None:
-    moved = projected_step(np.array([0.1, 0.9, 0.5]), np.array([1.0, -1.0, 0.1]), 1.0, normalise=False)
+    moved = projected_step(np.array([0.1, 0.9, 0.5]), np.array([1.0, -1.0, 0.1]), 1.0, normalize=False)
     np.testing.assert_allclose(moved, [0.0, 1.0, 0.4])

@@ -6,14 +6,25 @@ import pytest
 
 from lcbo import StoreError, StoreWarning
 from lcbo.store import database
-from lcbo.store.database import appear, connect, copy, explained, file_system, journal, unfinished
+from lcbo.store.database import (
+    clear_errors,
+    connect,
+    file_system,
+    open_copy,
+    publish,
+    set_journal_mode,
+    temporary_sibling,
+)
 from lcbo.store.rows import seal
 
 pytestmark = pytest.mark.usefixtures("made")
 
 
 def failure(call):
-    with pytest.raises(StoreError) as raised, explained(database.Path("run.db"), "written", "x could not be"):
+    with (
+        pytest.raises(StoreError) as raised,
+        clear_errors(database.Path("run.db"), "written", "x could not be"),
+    ):
         call()
     return str(raised.value)
 
@@ -71,7 +82,7 @@ def test_error_of_the_system_is_explained():
 
 
 def test_errors_of_the_library_itself_pass():
-    with pytest.raises(StoreError, match="^mine$"), explained(database.Path("run.db"), "read"):
+    with pytest.raises(StoreError, match="^mine$"), clear_errors(database.Path("run.db"), "read"):
         raise StoreError("mine")
 
 
@@ -111,7 +122,7 @@ def mode(db):
 
 
 def test_write_ahead_log_on_a_local_disk(db, tmp_path):
-    journal(db, tmp_path / "run.db")
+    set_journal_mode(db, tmp_path / "run.db")
     assert mode(db) == "wal"
 
 
@@ -120,7 +131,7 @@ def test_rollback_journal_on_a_network_file_system(db, tmp_path, monkeypatch, ki
     db.execute("PRAGMA journal_mode=WAL")  # as after a copy from a local disk
     monkeypatch.setattr(database, "file_system", lambda _path: kind)
     with pytest.warns(StoreWarning, match=f"{kind}.*rollback journal"):
-        journal(db, tmp_path / "run.db")
+        set_journal_mode(db, tmp_path / "run.db")
     assert mode(db) == "delete"
 
 
@@ -129,7 +140,7 @@ def test_rollback_journal_where_the_log_cannot_be_shared(tmp_path):
     uri = f"{(tmp_path / 'run.db').as_uri()}?vfs=unix-dotfile"
     db = sqlite3.connect(uri, uri=True, isolation_level=None)
     with pytest.warns(StoreWarning, match="rollback journal"):
-        journal(db, tmp_path / "run.db")
+        set_journal_mode(db, tmp_path / "run.db")
     assert mode(db) == "delete"
     db.close()
 
@@ -162,7 +173,7 @@ def test_copy_holds_what_was_committed(tmp_path, log):
     assert path.with_name("run.db-wal").exists() == (log == "WAL")
     (tmp_path / "link.db").symlink_to(path)
     for name in (path, tmp_path / "link.db"):
-        copied = copy(name)
+        copied = open_copy(name)
         assert copied.execute("SELECT x FROM t").fetchall() == [(7,)]
         copied.close()
     db.close()
@@ -177,10 +188,10 @@ def test_file_appears_whole_and_never_over_another(tmp_path, monkeypatch, hard_l
 
         monkeypatch.setattr(os, "link", refuse)
     path = tmp_path / "run.db"
-    first, second = unfinished(path), unfinished(path)
+    first, second = temporary_sibling(path), temporary_sibling(path)
     first.write_text("first")
     second.write_text("second")
-    appear(first, path)
+    publish(first, path)
     with pytest.raises(FileExistsError):
-        appear(second, path)
+        publish(second, path)
     assert path.read_text() == "first"

@@ -37,8 +37,8 @@ class Sound(ModelFree):
         rng = generator(self.setup.seed, "steps", self.iteration)
         return 0.1 * rng.standard_normal((3, self.setup.dim))
 
-    def batch(self) -> list[Array]:
-        return list(np.clip(self.history.u[self.best()] + self.steps(), 0.0, 1.0))
+    def next_batch(self) -> list[Array]:
+        return list(np.clip(self.archive.u[self.best()] + self.steps(), 0.0, 1.0))
 
 
 def spec(build: type[ModelFree], **facts: bool) -> MethodSpec:
@@ -51,13 +51,13 @@ def test_sound_method_passes(name: str) -> None:
 
 
 class LeavesTheCube(Sound):
-    def batch(self) -> list[Array]:
-        return [u + 1.0 for u in super().batch()]
+    def next_batch(self) -> list[Array]:
+        return [u + 1.0 for u in super().next_batch()]
 
 
 class WrongShape(Sound):
-    def batch(self) -> list[Array]:
-        return [u[None, :] for u in super().batch()]
+    def next_batch(self) -> list[Array]:
+        return [u[None, :] for u in super().next_batch()]
 
 
 class IgnoresStarts(Sound):
@@ -74,7 +74,7 @@ class Overspends(Sound):
 class StopsAtItsFirstBudget(Sound):
     def extend(self, budget: int | None) -> None:
         super().extend(budget)
-        self.batch = list  # type: ignore[method-assign]
+        self.next_batch = list  # type: ignore[method-assign]
 
 
 class DropsTheRest(Sound):
@@ -117,31 +117,31 @@ class NeedsTwoVariables(Sound):
 class PrefersTheLastTold(Sound):
     last = 0
 
-    def tell(self, key: int, y: Array | None) -> None:
-        super().tell(key, y)
-        self.last = key
+    def tell(self, id: int, y: Array | None) -> None:
+        super().tell(id, y)
+        self.last = id
 
     def steps(self) -> Array:
         return super().steps() * (1.0 + 0.1 * (self.last % 3))
 
 
 class TrustsTheObjective(Sound):
-    def tell(self, key: int, y: Array | None) -> None:
-        super().tell(key, y)
+    def tell(self, id: int, y: Array | None) -> None:
+        super().tell(id, y)
         if y is not None:
             assert np.isfinite(y).all()
 
 
 class KnowsNoFailure(Sound):
-    def batch(self) -> list[Array]:
-        assert not (self.history.status == FAILED).any()
-        return super().batch()
+    def next_batch(self) -> list[Array]:
+        assert not (self.archive.status == FAILED).any()
+        return super().next_batch()
 
 
 class TriesTheDesignAgain(Sound):
     def _refill(self) -> None:
         if len(self._told()) == 0:
-            self._queue = [(u, "init") for u in self.history.u[:4].copy()]
+            self._queue = [(u, "init") for u in self.archive.u[:4].copy()]
         else:
             super()._refill()
 
@@ -153,14 +153,14 @@ class CountsDataTwice(Sound):
 
 class DividesByTheSpread(Sound):
     def steps(self) -> Array:
-        y = self.history.y[self._told()]
+        y = self.archive.y[self._told()]
         with np.errstate(all="ignore"):
             return super().steps() * (1.0 + 0.0 * y[0] / np.nanstd(y, axis=0)).sum()
 
 
 class StepsInUnits(Sound):
     def steps(self) -> Array:
-        return super().steps() * np.tanh(np.nanmax(np.abs(self.history.y), initial=0.0))
+        return super().steps() * np.tanh(np.nanmax(np.abs(self.archive.y), initial=0.0))
 
 
 class UsesGlobalNumbers(Sound):
@@ -192,9 +192,9 @@ class LosesItsIteration(Sound):
     def restore(self, state: Mapping[str, Any], events: Any) -> None:
         for event in events:
             if isinstance(event, Proposal):
-                self.history.add(event.u)
+                self.archive.add(event.u)
             else:
-                self.history.settle(event.key, event.y)
+                self.archive.settle(event.id, event.y)
         self._queue = [(np.array(u), role) for u, role in state["queue"]]
 
 
@@ -218,7 +218,7 @@ class LeavesAThread(Sound):
 class ReadsEqualitiesAsUpperBounds(Sound):
     def best(self) -> int:
         told = self._told()
-        y = self.history.y[told]
+        y = self.archive.y[told]
         excess = np.maximum(y[:, 1] - self.setup.terms[0].threshold, 0.0)
         return int(told[np.lexsort((y[:, 0], excess))[0]])
 
@@ -226,7 +226,7 @@ class ReadsEqualitiesAsUpperBounds(Sound):
 class LooksAtTheObjectiveAlone(Sound):
     def best(self) -> int:
         told = self._told()
-        return int(told[np.nanargmin(self.history.y[told, 0])])
+        return int(told[np.nanargmin(self.archive.y[told, 0])])
 
 
 FLAWS: list[tuple[type[Sound], str, dict[str, bool]]] = [

@@ -15,7 +15,7 @@ from lcbo.types import Term
 
 @dataclass(frozen=True)
 class Conditions:
-    """``T`` conditions ``sign * (y[row] - level) <= 0``, or ``= 0`` within ``tol``, in standardised units.
+    """``T`` conditions ``sign * (y[row] - level) <= 0``, or ``= 0`` within ``tol``, in standardized units.
 
     Attributes:
         rows: ``T`` output rows.

@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 
 
 class ExactPenalty:
-    """The value to maximise, the negative of the penalised lower confidence bound.
+    """The value to maximize, the negative of the penalized lower confidence bound.
 
     With ``LCB = mean - beta std`` and, for a condition on output i, ``c = sign (y_i - threshold)``:
         value = -(LCB_f + rho sum_i v_i)
@@ -35,10 +35,10 @@ class ExactPenalty:
         """Values ``q`` and gradients ``q x d`` at ``q x d`` points."""
         moments, rows = self.predictor(z), self.conditions.rows
         std = np.sqrt(moments.var)
-        centre = self._sign * (moments.mean[rows] - self._level)
+        center = self._sign * (moments.mean[rows] - self._level)
         # the side of an equality that is violated, if any: LCB where the mean is above 0, -UCB below
-        side = np.where(self._equality, np.sign(centre), 1.0)
-        violation = np.maximum(side * centre - self.beta * std[rows], 0.0)
+        side = np.where(self._equality, np.sign(center), 1.0)
+        violation = np.maximum(side * center - self.beta * std[rows], 0.0)
         value: Array = self.beta * std[0] - moments.mean[0] - self.rho * violation.sum(0)
 
         active = self.rho * (violation > 0.0)

@@ -1,6 +1,6 @@
 """Four ways to choose the exploration batch Z_2 in the local box, behind one interface.
 
-All minimise the worst output's posterior gradient-covariance trace ``max_i alpha_i(x, Z)``.
+All minimize the worst output's posterior gradient-covariance trace ``max_i alpha_i(x, Z)``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from lcbo.acquisition.information import GradientInformation
-from lcbo.models.gp import LocalGP
+from lcbo.models.gp import BatchedGP
 from lcbo.models.kernels import PROFILES, squared_distance
 
 
@@ -42,7 +42,7 @@ class Box:
 class Explorer(Protocol):
     """Chooses ``count`` points of the box that teach most about the gradients at ``x``."""
 
-    def __call__(self, gp: LocalGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:
+    def __call__(self, gp: BatchedGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:
         """Return ``count x d`` points."""
 
 
@@ -88,8 +88,8 @@ class PaperExplorer:
     steps: int = 100  # paper is silent; facts.md, reading 8
     temperature: float = 1.0  # authors' code
 
-    def __call__(self, gp: LocalGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:
-        """Return the best of the optimised batches."""
+    def __call__(self, gp: BatchedGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:
+        """Return the best of the optimized batches."""
         if count == 0:
             return x.new_zeros(0, len(x))
         information = GradientInformation(gp, x)
@@ -108,7 +108,7 @@ class SequentialExplorer:
     steps: int = 50  # authors' code
     temperature: float = 1.0  # authors' code
 
-    def __call__(self, gp: LocalGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:
+    def __call__(self, gp: BatchedGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:
         """Return the points in the order they were chosen."""
         chosen: list[Tensor] = []
         for _ in range(count):
@@ -134,7 +134,7 @@ class FastExplorer:
     polish: int = 3
     temperature: float = 1.0
 
-    def __call__(self, gp: LocalGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:  # noqa: ARG002
+    def __call__(self, gp: BatchedGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:  # noqa: ARG002
         """Return ``count`` points; deterministic, so the generator is not used."""
         base = GradientInformation(gp, x)
         information, chosen = base, []
@@ -191,7 +191,7 @@ class AxisExplorer:
 
     reaches: tuple[float, ...] = (0.1, 0.16, 0.25, 0.4, 0.63, 1.0, 1.6, 2.5)
 
-    def __call__(self, gp: LocalGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:  # noqa: ARG002
+    def __call__(self, gp: BatchedGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:  # noqa: ARG002
         """Return ``count`` points; deterministic, so the generator is not used.
 
         A point chosen leaves its rank-one trace on the covariance ``C`` of all candidates and on their

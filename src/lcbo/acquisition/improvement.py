@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 SQRT_HALF = math.sqrt(0.5)
 SQRT_HALF_PI = math.sqrt(0.5 * math.pi)
-LEAST_WIDTH = 1e-9  # of an interval in standardised units; a narrower one is lost to rounding
+LEAST_WIDTH = 1e-9  # of an interval in standardized units; a narrower one is lost to rounding
 UNBOUNDED = 1e30  # stands for an infinite bound: all that is squared or exponentiated stays well defined
 
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from lcbo.linalg import cholesky
-from lcbo.models.gp import LocalGP
+from lcbo.models.gp import BatchedGP
 from lcbo.models.kernels import PROFILES, squared_distance
 
 
@@ -46,7 +46,7 @@ class _Batches:
 class GradientInformation:
     """The reductions ``R_i`` and their gradients in Z at one point ``x`` of one model."""
 
-    def __init__(self, gp: LocalGP, x: Tensor) -> None:
+    def __init__(self, gp: BatchedGP, x: Tensor) -> None:
         self.gp, self.x = gp, x
         self.tangent = gp.whiten(gp.gradient_cross(x))
         self.cov = gp.prior_gradient_cov(len(x)) - self.tangent.transpose(-1, -2) @ self.tangent

@@ -1,4 +1,4 @@
-"""Multi-start maximisation of an acquisition function over the unit cube, all starts as one batch."""
+"""Multi-start maximization of an acquisition function over the unit cube, all starts as one batch."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from scipy.stats import qmc
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-Objective = Callable[[Array], tuple[Array, Array]]
+AcquisitionFunction = Callable[[Array], tuple[Array, Array]]
 """Maps ``q x d`` points to values ``q`` and gradients ``q x d``; the points do not interact."""
 
 BACKTRACKS = 15  # 0.3^15 is about 1e-8 of the quasi-Newton step
 
 
-class Maximiser(Protocol):
+class Maximizer(Protocol):
     """Finds the point of the unit cube with the largest value."""
 
-    def __call__(self, objective: Objective, near: Array, rng: np.random.Generator) -> Array:
+    def __call__(self, objective: AcquisitionFunction, near: Array, rng: np.random.Generator) -> Array:
         """Return one ``d`` point; ``near`` (``p x d``) are points worth searching around."""
 
 
@@ -34,7 +34,7 @@ class Adam:
     steps: int = 100  # paper is silent; facts.md, section 3
     rate: float = 0.01  # paper, Table 1
 
-    def __call__(self, objective: Objective, near: Array, rng: np.random.Generator) -> Array:
+    def __call__(self, objective: AcquisitionFunction, near: Array, rng: np.random.Generator) -> Array:
         """Return the best point of all paths; ``near`` is not used."""
         path, values = adam(objective, rng.random((self.starts, near.shape[-1])), self.steps, self.rate)
         best: Array = path[values.argmax()]
@@ -53,7 +53,7 @@ class Lbfgs:
     steps: int = 100
     raw: int = 512
 
-    def __call__(self, objective: Objective, near: Array, rng: np.random.Generator) -> Array:
+    def __call__(self, objective: AcquisitionFunction, near: Array, rng: np.random.Generator) -> Array:
         """Return the best point of all paths."""
         count, half = self.raw // 2, max(self.starts // 2, 1)
         kept = []
@@ -65,7 +65,7 @@ class Lbfgs:
         return best
 
 
-MAXIMISERS: dict[str, type[Adam] | type[Lbfgs]] = {"adam": Adam, "lbfgs": Lbfgs}
+MAXIMIZERS: dict[str, type[Adam] | type[Lbfgs]] = {"adam": Adam, "lbfgs": Lbfgs}
 
 
 def cloud(near: Array, count: int, rng: np.random.Generator) -> Array:
@@ -80,11 +80,11 @@ def cloud(near: Array, count: int, rng: np.random.Generator) -> Array:
     return points.clip(0.0, 1.0)
 
 
-def adam(objective: Objective, z: Array, steps: int, rate: float) -> tuple[Array, Array]:
+def adam(objective: AcquisitionFunction, z: Array, steps: int, rate: float) -> tuple[Array, Array]:
     """Exactly ``steps`` projected Adam steps from every start, decay rates 0.9 and 0.999.
 
     Args:
-        objective: the function to maximise.
+        objective: the function to maximize.
         z: ``q x d`` starts in the unit cube.
         steps: number of steps.
         rate: learning rate.
@@ -111,7 +111,7 @@ def _keep_better(best: Array, best_value: Array, z: Array, value: Array) -> None
 
 
 def lbfgs(
-    objective: Objective, z: Array, steps: int, memory: int = 10, tolerance: float = 1e-7
+    objective: AcquisitionFunction, z: Array, steps: int, memory: int = 10, tolerance: float = 1e-7
 ) -> tuple[Array, Array]:
     """Projected L-BFGS from every start (two-metric projection), with backtracking line searches.
 
@@ -119,7 +119,7 @@ def lbfgs(
     gradients and steps with the held coordinates set to 0, and the trial points are clipped to the cube.
 
     Args:
-        objective: the function to maximise.
+        objective: the function to maximize.
         z: ``q x d`` starts in the unit cube.
         steps: most iterations.
         memory: pairs of steps and gradient changes kept.
@@ -176,7 +176,13 @@ def _quasi_newton(slope: Array, held: Flags, pairs: list[tuple[Array, Array]]) -
 
 
 def _line_search(
-    objective: Objective, z: Array, value: Array, ascent: Array, slope: Array, direction: Array, live: Flags
+    objective: AcquisitionFunction,
+    z: Array,
+    value: Array,
+    ascent: Array,
+    slope: Array,
+    direction: Array,
+    live: Flags,
 ) -> Flags:
     """Move every live point to the first clipped trial that satisfies Armijo's condition, in place.
 

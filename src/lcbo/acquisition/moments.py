@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lcbo.models.gp import LocalGP
+from lcbo.models.gp import BatchedGP
 from lcbo.models.kernels import PROFILES
 
 Array = NDArray[np.float64]
@@ -65,7 +65,7 @@ class Moments:
         return gradient.numpy()
 
 
-def inverse_covariance(gp: LocalGP) -> Tensor | None:
+def inverse_covariance(gp: BatchedGP) -> Tensor | None:
     """``K^-1`` as ``B x n x n``, or ``None`` where it would be too inaccurate to use."""
     hyper = gp.hyper
     if not bool((hyper.noise_var > LEAST_RELATIVE_NOISE * hyper.outputscale).all()):
@@ -88,7 +88,7 @@ class Predictor:
             factor.
     """
 
-    def __init__(self, gp: LocalGP, inverse: Tensor | None) -> None:
+    def __init__(self, gp: BatchedGP, inverse: Tensor | None) -> None:
         self.gp = gp
         self.inverse_square = gp.hyper.lengthscale.square().reciprocal()
         self._isotropic = self.inverse_square.shape[-1] == 1

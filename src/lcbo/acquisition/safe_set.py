@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 
 from lcbo.acquisition.conditions import Conditions
-from lcbo.models.gp import LocalGP
+from lcbo.models.gp import BatchedGP
 
 
-def optimistic(gp: LocalGP, z: Tensor, conditions: Conditions, beta: float) -> Tensor:
+def optimistic(gp: BatchedGP, z: Tensor, conditions: Conditions, beta: float) -> Tensor:
     """Which candidates have ``mu_c - beta sigma_c <= 0`` for every inequality: ``p`` flags.
 
     Variances cost a triangular solve per candidate, so they are computed only where they decide: the mean

@@ -12,12 +12,12 @@ from torch.quasirandom import SobolEngine
 
 from lcbo.acquisition.explore import Box
 from lcbo.linalg import cholesky
-from lcbo.models.gp import LocalGP
+from lcbo.models.gp import BatchedGP
 from lcbo.models.kernels import PROFILES, squared_distance
 
 FREQUENCIES = 1024  # of the random features; an error of about 3 % in the prior covariance
 BLOCK = 256  # candidates at once: their features fit into the cache
-NUGGET = 1e-8  # of the outputscale: thousands of neighbouring candidates have no numerical full rank
+NUGGET = 1e-8  # of the outputscale: thousands of neighboring candidates have no numerical full rank
 
 
 def sobol(box: Box, count: int, rng: np.random.Generator) -> Tensor:
@@ -27,12 +27,12 @@ def sobol(box: Box, count: int, rng: np.random.Generator) -> Tensor:
     return box.low + unit * (box.high - box.low)
 
 
-def masked(points: Tensor, centre: Tensor, probability: float, rng: np.random.Generator) -> Tensor:
-    """Points that keep each coordinate with a probability, and at least one; the others are the centre's.
+def masked(points: Tensor, center: Tensor, probability: float, rng: np.random.Generator) -> Tensor:
+    """Points that keep each coordinate with a probability, and at least one; the others are the center's.
 
     Args:
         points: ``p x d``.
-        centre: ``d``.
+        center: ``d``.
         probability: of each coordinate.
         rng: decides.
     """
@@ -41,17 +41,17 @@ def masked(points: Tensor, centre: Tensor, probability: float, rng: np.random.Ge
     keep = rng.random(points.shape) < probability
     none = np.flatnonzero(~keep.any(1))
     keep[none, rng.integers(points.shape[1], size=len(none))] = True
-    return torch.where(torch.from_numpy(keep), points, centre)
+    return torch.where(torch.from_numpy(keep), points, center)
 
 
 class Sampler(Protocol):
     """Draws functions from the posterior of every output, jointly over the points."""
 
-    def __call__(self, gp: LocalGP, z: Tensor, count: int, rng: np.random.Generator) -> Tensor:
+    def __call__(self, gp: BatchedGP, z: Tensor, count: int, rng: np.random.Generator) -> Tensor:
         """Return ``count x B x p`` values at ``p x d`` points."""
 
 
-def exact(gp: LocalGP, z: Tensor, count: int, rng: np.random.Generator) -> Tensor:
+def exact(gp: BatchedGP, z: Tensor, count: int, rng: np.random.Generator) -> Tensor:
     """Joint draws through the factor of the ``p x p`` posterior covariance, in O(p^3)."""
     cross = gp.cross(z)
     mean = gp.hyper.mean[:, None] + (gp.alpha[:, None, :] @ cross).squeeze(-2)
@@ -63,7 +63,7 @@ def exact(gp: LocalGP, z: Tensor, count: int, rng: np.random.Generator) -> Tenso
     return mean + (factor @ normal).permute(2, 0, 1)
 
 
-def pathwise(gp: LocalGP, z: Tensor, count: int, rng: np.random.Generator) -> Tensor:
+def pathwise(gp: BatchedGP, z: Tensor, count: int, rng: np.random.Generator) -> Tensor:
     """Draws by Matheron's rule, in O(p (n + features)) each.
 
     A path is a draw of the prior plus its correction by the data:
@@ -87,7 +87,7 @@ def pathwise(gp: LocalGP, z: Tensor, count: int, rng: np.random.Generator) -> Te
 SAMPLERS: dict[str, Sampler] = {"pathwise": pathwise, "exact": exact}
 
 
-def _paths(gp: LocalGP, z: Tensor, count: int, frequencies: Tensor, rng: np.random.Generator) -> Tensor:
+def _paths(gp: BatchedGP, z: Tensor, count: int, frequencies: Tensor, rng: np.random.Generator) -> Tensor:
     """Paths of one output: ``count x p``."""
     weights = torch.from_numpy(rng.standard_normal((2, frequencies.shape[1], count)))
     weights *= math.sqrt(float(gp.hyper.outputscale) / frequencies.shape[1])

@@ -73,7 +73,7 @@ def _outcomes(problem: Problem, seen: list[dict[str, float]], returned: Any) -> 
         if len(seen) > 1:
             head.append(screen.number(statistics.stdev(values), 3))
         if name == problem.objective.name:
-            goal = "maximised" if problem.objective.maximize else "minimised"
+            goal = "maximized" if problem.objective.maximize else "minimized"
             table.add_row(*head, screen.plain(goal))
         for c in problem.constraints:
             if c.name == name:

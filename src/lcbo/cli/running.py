@@ -173,10 +173,10 @@ def demo(
     method: Annotated[str, typer.Option(help="Name of the method.")] = "lcbo",
     seed: Annotated[int, typer.Option(help="Seed of the run.", min=0)] = 0,
 ) -> None:
-    """Minimise the weight of the 25-bar truss and show the design."""
+    """Minimize the weight of the 25-bar truss and show the design."""
     problem = lcbo.problems.make("truss25")
     screen.say(
-        f"25-bar truss: {problem.dim} areas, minimise {problem.objective.name}, "
+        f"25-bar truss: {problem.dim} areas, minimize {problem.objective.name}, "
         f"subject to {' and '.join(map(str, problem.constraints))}."
     )
     result = lcbo.minimize(problem, budget=budget, method=method, rng=seed)

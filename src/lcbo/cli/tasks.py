@@ -41,7 +41,7 @@ def read_task(target: str, variant: Mapping[str, Any], noise: float | None, seed
 
 def summary(problem: Problem) -> str:
     """Return what is to be solved in one sentence."""
-    goal = "maximise" if problem.objective.maximize else "minimise"
+    goal = "maximize" if problem.objective.maximize else "minimize"
     shown = [str(c) for c in problem.constraints]
     words = f"{goal} {problem.objective.name} over {problem.dim} variables"
     if not shown:

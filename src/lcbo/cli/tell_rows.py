@@ -1,6 +1,6 @@
 """Results of many evaluations out of a CSV or JSON file, as ``lcbo tell --from`` takes them.
 
-What ``lcbo ask`` printed may stand beside the outcomes: its columns are recognised and left out.
+What ``lcbo ask`` printed may stand beside the outcomes: its columns are recognized and left out.
 """
 
 from __future__ import annotations

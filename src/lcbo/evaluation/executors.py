@@ -137,7 +137,7 @@ class FutureEvaluator(Evaluator):
         finished = []
         for future, task in overdue.items():
             del self._running[future]
-            # Dask would let a running evaluation be cancelled, and its result be lost.
+            # Dask would let a running evaluation be canceled, and its result be lost.
             if self._dask or not future.cancel():
                 self._given_up[future] = task
             reason = f"timeout: no result within {self._timeout:g} s"

@@ -55,7 +55,7 @@ def minimize(
     progress: bool = True,
     options: Mapping[str, Any] | None = None,
 ) -> Result:
-    """Minimise an expensive function under constraints on quantities it returns beside the objective.
+    """Minimize an expensive function under constraints on quantities it returns beside the objective.
 
     Args:
         fun: maps a point (1-D float64 array, user units) to a mapping of outcomes by name, or to ``(f, c)``
@@ -66,7 +66,7 @@ def minimize(
             ``noise`` and ``deterministic``.
         bounds: ``(low, high)`` per variable, a SciPy ``Bounds``, or a mapping from name to pair.
         constraints: `Constraint` objects, texts such as ``"stress <= 40000"``, SciPy ``NonlinearConstraint``.
-        objective: name of the outcome to minimise, or an `Objective`.
+        objective: name of the outcome to minimize, or an `Objective`.
         budget: evaluations in all, the initial design included.
         method: name of the method; ``lcbo methods`` lists them.
         x0: a point, or several as rows, to evaluate first.

@@ -1,7 +1,7 @@
 """The contract between an optimizer loop and a method.
 
 A method lives in the unit cube of the free variables and sees output rows: row 0 is the objective
-(always minimised), rows 1..m the constrained outcomes, in the user's scale. It never sees the
+(always minimized), rows 1..m the constrained outcomes, in the user's scale. It never sees the
 user's function. Proposals are numbered 0, 1, 2, ... in the order they are made; that number is the
 candidate's id everywhere else.
 """
@@ -46,21 +46,21 @@ class Setup:
 class Proposal:
     """One point a method wants evaluated; ``role`` is ``init``, ``iterate`` or ``explore``."""
 
-    key: int
+    id: int
     u: Array
     role: str
     iteration: int
 
 
 @dataclass(frozen=True)
-class Told:
+class Outcome:
     """What was told of one proposal: its outputs, or ``None`` for a failure."""
 
-    key: int
+    id: int
     y: Array | None
 
 
-Event = Proposal | Told
+Call = Proposal | Outcome
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Belief:
     """What a method's model believes at one point of the unit cube.
 
     Rows are outputs in the user's scale; gradients are per unit-cube coordinate. ``scale`` is the
-    standard deviation each row was divided by, so that ``gradient / scale[:, None]`` is standardised.
+    standard deviation each row was divided by, so that ``gradient / scale[:, None]`` is standardized.
     """
 
     u: Array
@@ -88,15 +88,15 @@ class Method(ABC):
 
     Attributes:
         setup: what the method knows about the problem; only the budget may grow during a run.
-        events: what happened inside the method worth studying later, as flat dataclasses; most have nothing.
+        diagnostics: what happened inside the method worth studying later, as flat dataclasses.
     """
 
     setup: Setup
-    events: Sequence[Any] = ()
+    diagnostics: Sequence[Any] = ()
 
     @abstractmethod
     def include(self, u: Array, y: Array) -> int:
-        """Take a point evaluated elsewhere into the data and return the key it got."""
+        """Take a point evaluated elsewhere into the data and return the id it got."""
 
     @abstractmethod
     def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:
@@ -110,7 +110,7 @@ class Method(ABC):
         """
 
     @abstractmethod
-    def tell(self, key: int, y: Array | None) -> None:
+    def tell(self, id: int, y: Array | None) -> None:
         """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
 
     @abstractmethod
@@ -126,11 +126,11 @@ class Method(ABC):
         """Return the numbers worth showing now: ``iteration`` always, step size, penalty, rescues."""
 
     def state(self) -> dict[str, Any] | None:
-        """Return all that `restore` needs beside the events so far, as JSON values; ``None``: replay."""
+        """Return all that `restore` needs beside the calls so far, as JSON values; ``None``: replay."""
         return None
 
-    def restore(self, state: Mapping[str, Any], events: Sequence[Event]) -> None:
-        """Go on, in a new object, from a state taken after ``events`` (proposals and tells in order)."""
+    def restore(self, state: Mapping[str, Any], calls: Sequence[Call]) -> None:
+        """Go on, in a new object, from a state taken after ``calls`` (proposals and tells in order)."""
         raise NotImplementedError
 
     def extend(self, budget: int | None) -> None:

@@ -1,4 +1,4 @@
-"""The points a model is built on: replicates merged, missing outcomes masked, outputs standardised."""
+"""The points a model is built on: replicates merged, missing outcomes masked, outputs standardized."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Scaling:
-    """Per-output standardisation ``y~ = (y - mean) / std``; identity when outputs keep their units."""
+    """Per-output standardization ``y~ = (y - mean) / std``; identity when outputs keep their units."""
 
     mean: Array
     std: Array
@@ -37,11 +37,11 @@ class Scaling:
         known = ~np.isnan(y)
         count = np.maximum(known.sum(0), 1)
         mean = np.where(known, y, 0.0).sum(0) / count
-        centred = np.where(known, y - mean, 0.0)
+        centered = np.where(known, y - mean, 0.0)
         # Dividing by the largest deviation first keeps 1e200 from overflowing when squared.
-        reach = np.abs(centred).max(0)
+        reach = np.abs(centered).max(0)
         safe = np.where(reach > 0.0, reach, 1.0)
-        std = safe * np.sqrt(np.square(centred / safe).sum(0) / count)
+        std = safe * np.sqrt(np.square(centered / safe).sum(0) / count)
         level = np.abs(np.where(known, y, 0.0)).max(0)
         constant = std <= 1e-12 * level
         return Scaling(mean, np.where(constant, np.where(level > 0.0, level, 1.0), std))
@@ -71,13 +71,13 @@ class Data:
 
 
 def merge(x: Array, y: Array) -> Data:
-    """Merge exact replicates of standardised observations.
+    """Merge exact replicates of standardized observations.
 
     Order of first appearance is kept, so the result does not depend on how ties sort.
 
     Args:
         x: ``n x d``, exact repeats allowed.
-        y: ``n x B`` standardised, NaN where missing.
+        y: ``n x B`` standardized, NaN where missing.
     """
     first: dict[bytes, int] = {}
     group = np.array([first.setdefault(row.tobytes(), len(first)) for row in np.ascontiguousarray(x)])

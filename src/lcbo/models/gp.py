@@ -99,7 +99,7 @@ class Posterior:
     gradient_cov: Tensor
 
 
-class LocalGP:
+class BatchedGP:
     """The posterior given merged data and hyperparameters.
 
     With ``K = k(X, X) + diag(noise_var / r)``, ``L = chol(K)`` and ``alpha = K^-1 (y - mean)``. A
@@ -192,7 +192,7 @@ class LocalGP:
             gradient_cov=self.prior_gradient_cov(len(x)) - tangent.transpose(-1, -2) @ tangent,
         )
 
-    def conditioned(self, z: Tensor, count: Tensor | None = None) -> LocalGP:
+    def conditioned(self, z: Tensor, count: Tensor | None = None) -> BatchedGP:
         """The same posterior with pending points added: exact covariance, unchanged mean.
 
         The covariance needs no y. Extending ``L`` by one block row and ``alpha`` by zeros conditions
@@ -233,7 +233,7 @@ class LocalGP:
         extended.alpha = torch.cat([self.alpha, self.alpha.new_zeros(batch, p)], -1)
         return extended
 
-    def with_targets(self, y: Tensor) -> LocalGP:
+    def with_targets(self, y: Tensor) -> BatchedGP:
         """The posterior of other outcomes at the same points: two triangular solves.
 
         Args:
@@ -243,7 +243,7 @@ class LocalGP:
         changed.alpha = self._weights(y)
         return changed
 
-    def outputs(self, rows: slice) -> LocalGP:
+    def outputs(self, rows: slice) -> BatchedGP:
         """The posterior of some of the outputs, without copying."""
         part = copy(self)
         part.hyper = self.hyper.outputs(rows)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lcbo.models.data import Scaling, merge
 from lcbo.models.fit import MapFit
-from lcbo.models.gp import Hyperparameters, LocalGP
+from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.models.newton import NewtonFit
 from lcbo.models.surrogate import Model
 
@@ -30,53 +30,53 @@ class GrowingModel:
 
         L' = [[L, 0], [W^T, chol(K_new - W^T W)]],   W = L^-1 k(X, X_new)
 
-    Standardisation moves y alone, which costs two triangular solves. The model is a function of base,
+    Standardization moves y alone, which costs two triangular solves. The model is a function of base,
     hyperparameters and data, not of the updates in between, so a restored model equals the one before to
     the last bit.
 
     Args:
         start: hyperparameters before the first fit; kept for ever when ``fit`` is ``None``.
         fit: how to learn them, from where they are, or ``None`` to hold them.
-        standardise: z-score every output over all data.
+        standardize: z-score every output over all data.
 
     Attributes:
         hyper: the hyperparameters as last fitted.
     """
 
     def __init__(
-        self, start: Hyperparameters, fit: MapFit | None = WARM_FIT, *, standardise: bool = True
+        self, start: Hyperparameters, fit: MapFit | None = WARM_FIT, *, standardize: bool = True
     ) -> None:
         self.hyper = start
         self.fit = fit
-        self.standardise = standardise
+        self.standardize = standardize
         self._base_keys: Keys | None = None
-        self._base: LocalGP | None = None
+        self._base: BatchedGP | None = None
 
-    def update(self, keys: Keys, u: Array, y: Array, *, refit: bool) -> Model:
+    def update(self, ids: Keys, u: Array, y: Array, *, refit: bool) -> Model:
         """Return the model of the data.
 
         Args:
-            keys: ``n`` ascending; what was known at the last fit must still be there, unchanged.
+            ids: ``n`` ascending; what was known at the last fit must still be there, unchanged.
             u: ``n x d`` points, repeats allowed.
             y: ``n x B`` outputs in user units, NaN where missing.
             refit: learn the hyperparameters anew and make all these points the base; the first update
                 always does.
         """
-        scaling = Scaling.of(y) if self.standardise else Scaling.identity(y.shape[1])
+        scaling = Scaling.of(y) if self.standardize else Scaling.identity(y.shape[1])
         scaled = (y - scaling.mean) / scaling.std
         if refit or self._base_keys is None:
             if self.fit is not None:
                 self.hyper = self.fit(merge(u, scaled), self.hyper)
-            self._base_keys, self._base = keys, None
-        inside = np.isin(keys, self._base_keys, assume_unique=True)
+            self._base_keys, self._base = ids, None
+        inside = np.isin(ids, self._base_keys, assume_unique=True)
         old, new = merge(u[inside], scaled[inside]), merge(u[~inside], scaled[~inside])
         if self._base is None:
-            self._base = LocalGP(old, self.hyper)
+            self._base = BatchedGP(old, self.hyper)
         gp = self._base.conditioned(new.x, new.count)
         return Model(gp.with_targets(torch.cat([old.y, new.y], -1)), scaling)
 
     @property
-    def base(self) -> LocalGP:
+    def base(self) -> BatchedGP:
         """The model of the points known at the last fit: the leading block of every model since."""
         assert self._base is not None
         return self._base

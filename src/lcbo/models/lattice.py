@@ -34,7 +34,7 @@ class LatticeFit:
     scale_prior: tuple[float, float] = (0.0, 2.0)
     noise_values: tuple[float, ...] = tuple(math.exp(0.75 * i) for i in range(-20, 1))
     noise_prior: tuple[float, float] = (-4.0, 3.0)
-    reach: int = 1  # lattice neighbours of the last estimate tried on each side in a local refit
+    reach: int = 1  # lattice neighbors of the last estimate tried on each side in a local refit
 
     def __call__(
         self, data: Data, kernel: str, least_noise: list[float], last: Hyperparameters | None
@@ -42,11 +42,11 @@ class LatticeFit:
         """Posterior mean of the log hyperparameters of every output.
 
         Args:
-            data: standardised, merged observations.
+            data: standardized, merged observations.
             kernel: ``rbf`` or ``matern52``.
-            least_noise: per output the standardised noise variance that is known to be there; what is
+            least_noise: per output the standardized noise variance that is known to be there; what is
                 learned beyond it is the misfit of a stationary model.
-            last: the previous estimate: only its lattice neighbourhood is searched.
+            last: the previous estimate: only its lattice neighborhood is searched.
         """
         dim = data.x.shape[-1]
         indices = list(range(self.length_span[0], self.length_span[1] + 1))

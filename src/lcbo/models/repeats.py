@@ -48,7 +48,7 @@ class Repeats:
         self._groups[point] = (count, mean + step / np.maximum(count, 1.0))
 
     def scatter(self, scale: Array) -> tuple[Array, Array]:
-        """Scatter of standardised outputs and its degrees of freedom, tempered to at most ``MOST_DOF``.
+        """Scatter of standardized outputs and its degrees of freedom, tempered to at most ``MOST_DOF``.
 
         A nugget pinned to the pure noise leaves a stationary model no room for misfit: it then invents
         steep gradients, and a run follows them.

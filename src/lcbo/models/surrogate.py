@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lcbo.errors import ModelError, NumericalRescueWarning
 from lcbo.models.data import Data, Scaling, merge
 from lcbo.models.fit import MapFit
-from lcbo.models.gp import Hyperparameters, LocalGP
+from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.models.lattice import LatticeFit
 from lcbo.models.repeats import Repeats
 
@@ -21,9 +21,9 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Model:
-    """Local GPs in standardised outputs together with the scaling back to the user's."""
+    """Local GPs in standardized outputs together with the scaling back to the user's."""
 
-    gp: LocalGP
+    gp: BatchedGP
     scaling: Scaling
 
 
@@ -33,7 +33,7 @@ class Surrogate:
     Args:
         start: hyperparameters before the first fit; kept for ever when ``fit`` is ``None``.
         fit: how to learn them, or ``None`` to hold them.
-        standardise: z-score every output over the window.
+        standardize: z-score every output over the window.
         average_repeats: treat the mean of repeats as one observation with unreduced noise.
         noise_var: per output the known noise variance in user units, or ``None``.
     """
@@ -43,14 +43,14 @@ class Surrogate:
         start: Hyperparameters,
         fit: MapFit | LatticeFit | None,
         *,
-        standardise: bool,
+        standardize: bool,
         average_repeats: bool,
         noise_var: tuple[float | None, ...],
     ) -> None:
         self.start = self.hyper = start
         self.kernel = start.kernel
         self.fit = fit
-        self.standardise = standardise
+        self.standardize = standardize
         self.average_repeats = average_repeats
         self.noise_var = noise_var
         self.rescues = 0
@@ -65,7 +65,7 @@ class Surrogate:
             repeats: what the whole run knows about the noise; the lattice fit uses it.
             refit: learn the hyperparameters anew; the first build always does.
         """
-        scaling = Scaling.of(y) if self.standardise else Scaling.identity(y.shape[1])
+        scaling = Scaling.of(y) if self.standardize else Scaling.identity(y.shape[1])
         data = merge(u, (y - scaling.mean) / scaling.std)
         if self.average_repeats:
             data = replace(
@@ -77,7 +77,7 @@ class Surrogate:
         if refit or not self._fitted:
             self.hyper = self._learn(data, scaling, repeats)
             self._fitted = True
-        return Model(self._factorise(data), scaling)
+        return Model(self._factorize(data), scaling)
 
     def resume(self, hyper: Hyperparameters, kernel: str) -> None:
         """Go on with hyperparameters that were fitted before; ``kernel`` is for the fits to come."""
@@ -93,7 +93,7 @@ class Surrogate:
         least = [(v or 0.0) / s / s for v, s in zip(self.noise_var, scaling.std.tolist(), strict=True)]
         return self.fit(data, self.kernel, least, self.hyper if self._fitted else None)
 
-    def _factorise(self, data: Data) -> LocalGP:
+    def _factorize(self, data: Data) -> BatchedGP:
         """Walk the ladder: as fitted, with a raised noise floor, with the starting hyperparameters."""
         floor = 1e-6 * (self.hyper.outputscale + self.hyper.noise_var)
         rungs = (
@@ -103,7 +103,7 @@ class Surrogate:
         )
         for number, hyper in enumerate(rungs):
             try:
-                gp = LocalGP(data, hyper)
+                gp = BatchedGP(data, hyper)
             except ModelError:
                 self.rescues += 1
                 continue

@@ -44,15 +44,15 @@ def bilogged(y: Array, terms: Sequence[Term]) -> tuple[Array, tuple[Term, ...]]:
         y: ``n x B``, NaN where missing.
         terms: the conditions.
     """
-    centre, changed = np.zeros(y.shape[1]), y.copy()
+    center, changed = np.zeros(y.shape[1]), y.copy()
     for row in {t.row for t in terms}:
         own = [t for t in terms if t.row == row]
-        centre[row] = np.mean([t.threshold for t in own if t.equality] or [t.threshold for t in own])
-        changed[:, row] = bilog(y[:, row] - centre[row])
+        center[row] = np.mean([t.threshold for t in own if t.equality] or [t.threshold for t in own])
+        changed[:, row] = bilog(y[:, row] - center[row])
     moved = tuple(
         replace(
             t,
-            threshold=float(bilog(np.array(t.threshold - centre[t.row]))),
+            threshold=float(bilog(np.array(t.threshold - center[t.row]))),
             tol=float(bilog(np.array(t.tol))),
         )
         for t in terms

@@ -1,12 +1,12 @@
 """How stationary and how feasible a point is: multipliers and KKT residuals.
 
-With standardised gradients g_f, J (rows sign_j * grad y_j) and condition values v_j = sign_j (y_j - t_j) at a
+With standardized gradients g_f, J (rows sign_j * grad y_j) and condition values v_j = sign_j (y_j - t_j) at a
 point u of the cube, the Lagrangian's gradient is g = g_f + J^T lambda and
 
     r_s = sum_i g_i^2 in the interior, min(0, g_i)^2 at the lower bound, max(0, g_i)^2 at the upper
     r_f = sum_j max(0, v_j)^2 over inequalities + sum_j v_j^2 over equalities
 
-lambda minimises r_s, with lambda_j >= 0 on active inequalities, 0 on inactive ones, free on equalities.
+lambda minimizes r_s, with lambda_j >= 0 on active inequalities, 0 on inactive ones, free on equalities.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ACTIVE = 1e-2  # slack, in standard deviations of the outcome, below which a co
 
 @dataclass(frozen=True)
 class Kkt:
-    """Multipliers and residuals, all in standardised unit-cube units.
+    """Multipliers and residuals, all in standardized unit-cube units.
 
     Attributes:
         multipliers: ``lambda``, one per term.
@@ -101,7 +101,7 @@ def _multipliers(
     lower: NDArray[np.bool_],
     upper: NDArray[np.bool_],
 ) -> Array:
-    """Return the lambda that minimises r_s.
+    """Return the lambda that minimizes r_s.
 
     A reached bound is one more inequality with its own multiplier nu_i >= 0: since min over nu >= 0 of
     (g_i - nu)^2 is min(0, g_i)^2, r_s is the least squares residual over lambda and nu together.

@@ -1,11 +1,11 @@
-"""Who owes what: candidates handed out, what was told of them, and what the budget still allows."""
+"""Who is_news what: candidates handed out, what was told of them, and what the budget still allows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from lcbo.errors import TellError
-from lcbo.methods.protocol import Event, Proposal, Told
+from lcbo.methods.protocol import Call, Outcome, Proposal
 from lcbo.optimizer.log import Log
 from lcbo.problem import Problem
 from lcbo.store.entries import Asked, Budgeted, Entry
@@ -50,7 +50,7 @@ class Ledger:
             self.pending[candidate.id] = (candidate, {})
             self.n_asked += 1
 
-    def owes(self, id: int, told: Mapping[str, float], failed: str | None) -> bool:
+    def is_news(self, id: int, told: Mapping[str, float], failed: str | None) -> bool:
         """Return whether a tell is news; raise when it contradicts what was told before."""
         if id in self.ended:
             self._check_repeat(self.ended[id], told, failed)
@@ -63,7 +63,7 @@ class Ledger:
 
     def accept(
         self, id: int, told: Mapping[str, float], failed: str | None, final: bool, record: Record
-    ) -> Told | None:
+    ) -> Outcome | None:
         """Enter what was told of a pending candidate; return what the method gets once it has ended."""
         candidate, known = self.pending[id]
         known |= told
@@ -75,9 +75,9 @@ class Ledger:
         del self.pending[id]
         came = {} if failed else dict(known)
         self._end(Observation(id, candidate.x, candidate.role, candidate.iteration, came, failed, record))
-        return Told(id, None if failed else self.problem.to_rows(came))
+        return Outcome(id, None if failed else self.problem.to_rows(came))
 
-    def enter(self, entry: Entry) -> list[Event]:
+    def enter(self, entry: Entry) -> list[Call]:
         """Enter what a store holds and return what it means to the method."""
         if isinstance(entry, Budgeted):
             self.budget = entry.budget

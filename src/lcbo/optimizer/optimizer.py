@@ -214,7 +214,7 @@ class Optimizer:
             for proposal in proposals:
                 x = self.problem.space.from_unit(proposal.u)
                 x.flags.writeable = False
-                candidates.append(Candidate(proposal.key, x, proposal.role, proposal.iteration))
+                candidates.append(Candidate(proposal.id, x, proposal.role, proposal.iteration))
             if self.store is not None and candidates:
                 handed = [(c, proposal.u) for c, proposal in zip(candidates, proposals, strict=True)]
                 self.store.record_ask(n, handed, self._method.info(), self._method.state())
@@ -245,7 +245,7 @@ class Optimizer:
             raise ArgumentError("tell", "either outcomes or failed='reason'", came)
         told, failed = self._read_report(outcomes, failed)
         self._make_ready()
-        if not self._ledger.owes(id, told, failed):
+        if not self._ledger.is_news(id, told, failed):
             return
         record = record or Record()
         with self._whole():
@@ -254,7 +254,7 @@ class Optimizer:
             event = self._books.accept(id, told, failed, final, record)
             if event is not None:
                 with self._threads.limit(limits=1):
-                    self._method.tell(event.key, event.y)
+                    self._method.tell(event.id, event.y)
 
     def late(
         self,
@@ -289,9 +289,9 @@ class Optimizer:
         """Return the method's numbers worth showing: iteration, step size and so on."""
         return self._method.info()
 
-    def events(self) -> list[dict[str, Any]]:
+    def diagnostics(self) -> list[dict[str, Any]]:
         """Return what happened inside the method: the changes of a trust region, say."""
-        return [asdict(event) for event in self._method.events]
+        return [asdict(event) for event in self._method.diagnostics]
 
     def stationarity(self) -> Kkt | None:
         """Return multipliers and KKT residuals at the recommended point, ``None`` without a model."""
@@ -320,8 +320,8 @@ class Optimizer:
         self._threads = ThreadpoolController()
         self._books = Ledger(self.problem, self._setup.budget)
         for x, outcomes in self._prior:
-            key = self._method.include(self.problem.space.to_unit(x), self.problem.to_rows(outcomes))
-            self._books.include(key, x, outcomes)
+            id = self._method.include(self.problem.space.to_unit(x), self.problem.to_rows(outcomes))
+            self._books.include(id, x, outcomes)
         if past is not None:
             with self._threads.limit(limits=1):
                 replay(past, self._books, self._method)

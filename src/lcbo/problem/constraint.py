@@ -15,7 +15,7 @@ _FORMS = "a text such as 'stress <= 40000', 'a >= 1', '0 <= y <= 3' or 'h == 0 +
 
 @dataclass(frozen=True)
 class Objective:
-    """The outcome to minimise, or to maximise."""
+    """The outcome to minimize, or to maximize."""
 
     name: str = "objective"
     maximize: bool = False
@@ -25,7 +25,7 @@ class Objective:
 
     @property
     def sign(self) -> float:
-        """-1 if the outcome is to be maximised, else 1: times it, less is better."""
+        """-1 if the outcome is to be maximized, else 1: times it, less is better."""
         return -1.0 if self.maximize else 1.0
 
 

@@ -1,7 +1,7 @@
 """What is to be solved, in the user's words: variables, outcomes, thresholds, noise.
 
 This is the only place where user units and signs turn into the output rows the methods see: row 0 is the
-objective, negated when it is maximised; rows 1..m are the constrained outcomes in the order they are
+objective, negated when it is maximized; rows 1..m are the constrained outcomes in the order they are
 first named.
 """
 
@@ -36,7 +36,7 @@ class Problem:
             mapping from variable name to ``(low, high)``. A variable with ``low == high`` is fixed.
         constraints: `Constraint` objects, texts such as ``"stress <= 40000"``, or SciPy
             ``NonlinearConstraint`` objects, whose components become the outcomes ``c0``, ``c1``, ...
-        objective: name of the outcome to minimise, or an `Objective`.
+        objective: name of the outcome to minimize, or an `Objective`.
         fun: maps a point (1-D float64 array, user units) to a mapping of outcomes by name, or to
             ``(f, c)`` with ``c`` in the order of `outcomes`; to a number when there is nothing beside ``f``.
         noise: standard deviation of every outcome, or by name; names left out are unknown.

@@ -41,12 +41,12 @@ class Benchmark(Problem):
     """A problem that carries its own function and what is known about its answer.
 
     A subclass implements `outcomes_at`. The outcomes may contain more names than the objective and the
-    constraints use (physical quantities beside normalised ones).
+    constraints use (physical quantities beside normalized ones).
 
     Args:
         bounds: ``d x 2`` lower and upper bounds.
         constraints: Constraints on named outcomes.
-        objective: Name of the minimised outcome, or an `Objective`.
+        objective: Name of the minimized outcome, or an `Objective`.
         best_known: The best known answer, or None.
         noise_scale: What noise level 1 means for each outcome, in the outcome's own units.
         noise_level: Default level of `noisy`.

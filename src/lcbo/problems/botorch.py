@@ -23,7 +23,7 @@ class BotorchProblem(Benchmark):
     """A BoTorch ``ConstrainedBaseTestProblem``: outcomes ``f``, ``g1``, ``g2``, ... with g_i = -slack_i.
 
     ``f`` is what the test problem's ``forward`` returns without noise, so ``negate=True`` makes it an
-    objective to maximise. The default noise is the test problem's own.
+    objective to maximize. The default noise is the test problem's own.
 
     Args:
         test_problem: The test problem; continuous inputs and one objective.

@@ -1,4 +1,4 @@
-"""What the drawings share: colours of utilisation, and saving without a global plotting state."""
+"""What the drawings share: colors of utilization, and saving without a global plotting state."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ GHOST = "#b8b8b8"
 _FORMATS = (".png", ".svg")
 
 
-def utilisation_colours() -> ScalarMappable:
-    """Colour map of a load divided by its limit: 0 pale, 1 dark red; above 1 it stays at black."""
+def utilization_colors() -> ScalarMappable:
+    """Color map of a load divided by its limit: 0 pale, 1 dark red; above 1 it stays at black."""
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap, Normalize
 
-    colours = colormaps["YlOrRd"](range(60, 256))
-    cmap = ListedColormap(colours).with_extremes(over="black")
+    colors = colormaps["YlOrRd"](range(60, 256))
+    cmap = ListedColormap(colors).with_extremes(over="black")
     return ScalarMappable(norm=Normalize(0.0, 1.0), cmap=cmap)
 
 
-def add_colour_bar(figure: Figure, colours: ScalarMappable, axes: Any, label: str) -> None:
-    """Colour bar that says what dark means and that black breaks the limit."""
-    bar = figure.colorbar(colours, ax=axes, extend="max", shrink=0.75, pad=0.03)
+def add_color_bar(figure: Figure, colors: ScalarMappable, axes: Any, label: str) -> None:
+    """Color bar that says what dark means and that black breaks the limit."""
+    bar = figure.colorbar(colors, ax=axes, extend="max", shrink=0.75, pad=0.03)
     bar.set_label(label)
 
 

@@ -25,8 +25,8 @@ def draw_slice(
 ) -> Figure:
     """The objective over two variables with all others held at ``x``.
 
-    Colours are quantiles of the objective, so that steep problems stay readable; washed out is infeasible
-    by an inequality, a coloured line is where an equality holds, the star is ``x``.
+    Colors are quantiles of the objective, so that steep problems stay readable; washed out is infeasible
+    by an inequality, a colored line is where an equality holds, the star is ``x``.
     """
     from matplotlib.colors import BoundaryNorm
     from matplotlib.figure import Figure
@@ -85,15 +85,15 @@ def _mark_infeasible(
 def _mark_equalities(
     axes: Any, problem: Benchmark, across: Array, up: Array, outcomes: dict[str, Array]
 ) -> None:
-    """Draw where each equality holds, in a colour of its own."""
+    """Draw where each equality holds, in a color of its own."""
     from matplotlib.lines import Line2D
 
     handles = []
     targets = {c.name: c.eq for c in problem.constraints if c.eq is not None}
-    for (name, target), colour in zip(targets.items(), _LINES, strict=False):
+    for (name, target), color in zip(targets.items(), _LINES, strict=False):
         error = outcomes[name] - target
         if error.min() < 0.0 < error.max():
-            axes.contour(across, up, error, levels=[0.0], colors=[colour], linewidths=2.0)
-            handles.append(Line2D([], [], color=colour, linewidth=2.0, label=f"{name} = {target:g}"))
+            axes.contour(across, up, error, levels=[0.0], colors=[color], linewidths=2.0)
+            handles.append(Line2D([], [], color=color, linewidth=2.0, label=f"{name} = {target:g}"))
     if handles:
         axes.legend(handles=handles, loc="upper right", fontsize=9)

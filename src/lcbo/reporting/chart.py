@@ -1,6 +1,6 @@
 """A line and scatter chart as an SVG text: small, without identifiers, safe to place inside a page.
 
-Every text is escaped, long series are thinned, and colours come from the page's style sheet by class name.
+Every text is escaped, long series are thinned, and colors come from the page's style sheet by class name.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ class Chart:
 
 
 def labels(ticks: Sequence[float]) -> list[str]:
-    """Return tick texts with as many digits as tell neighbours apart."""
+    """Return tick texts with as many digits as tell neighbors apart."""
     for digits in range(1, 13):
         texts = [f"{tick:.{digits}g}" for tick in ticks]
         if all(float(text) == float(f"{tick:.10g}") for text, tick in zip(texts, ticks, strict=True)):

@@ -80,7 +80,7 @@ def _header(run: Run, result: Result) -> str:
         badge = '<span class="badge">feasible</span>'
     else:
         badge = '<span class="badge bad">not feasible</span>'
-    goal = "maximise" if problem.objective.maximize else "minimise"
+    goal = "maximize" if problem.objective.maximize else "minimize"
     words = (
         f"{goal} {problem.objective.name} over {_count(problem.dim, 'variable')} under "
         f"{_count(len(problem.constraints), 'constraint')}, with {at.method}. "
@@ -265,7 +265,7 @@ def _times(run: Run) -> str:
 
 def _problem(run: Run) -> str:
     problem = run.problem
-    goal = "maximise" if problem.objective.maximize else "minimise"
+    goal = "maximize" if problem.objective.maximize else "minimize"
     fixed = int((~problem.free).sum())
     if problem.deterministic:
         noise = "none: the problem is stated as deterministic"

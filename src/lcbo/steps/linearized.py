@@ -1,9 +1,9 @@
-"""The default step: the linearised problem solved in a ball around the iterate.
+"""The default step: the linearized problem solved in a ball around the iterate.
 
-    minimise  g.s   subject to   c_i + a_i.s <= 0 (= 0),   |s| <= r,   0 <= x + s <= 1.
+    minimize  g.s   subject to   c_i + a_i.s <= 0 (= 0),   |s| <= r,   0 <= x + s <= 1.
 
 Everything is made scale-free first (s in units of r, each gradient in units of its own norm), so
-neither the objective's nor a constraint's units matter. When the linearised constraints cannot be
+neither the objective's nor a constraint's units matter. When the linearized constraints cannot be
 met inside the ball the multipliers grow until the step is the one that reduces the violation most.
 """
 
@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 OUTER, INNER, PENALTY = 12, 30, 10.0
 
 
-def linearised_step(
+def linearized_step(
     x: Array, objective: Array, values: Array, slopes: Array, equality: NDArray[np.bool_], radius: float
 ) -> Array:
     """Return the step ``s``, ``d``; ``x + s`` is inside the unit cube.

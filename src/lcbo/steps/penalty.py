@@ -1,4 +1,4 @@
-"""The paper's step: descend the penalised objective ``Q = f + rho/2 * sum_i c_i^2``."""
+"""The paper's step: descend the penalized objective ``Q = f + rho/2 * sum_i c_i^2``."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def penalty_gradient(
     return gradient
 
 
-def projected_step(x: Array, gradient: Array, eta: float, normalise: bool) -> Array:
+def projected_step(x: Array, gradient: Array, eta: float, normalize: bool) -> Array:
     """``P(x - eta * g)`` onto the unit cube, ``g`` divided by its Euclidean norm when asked.
 
     A zero gradient leaves the point where it is.
     """
-    if normalise:
+    if normalize:
         norm = np.linalg.norm(gradient)
         gradient = gradient / norm if norm > 0.0 else gradient
     moved: Array = np.clip(x - eta * gradient, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Opening an SQLite file safely: clear errors, checks, journal, atomic appearance."""
+"""Opening an SQLite file safely: clear errors, checks, set_journal_mode, atomic appearance."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _HINTS = {
 
 
 @contextmanager
-def explained(path: Path, action: str, loss: str = "") -> Iterator[None]:
+def clear_errors(path: Path, action: str, loss: str = "") -> Iterator[None]:
     """Turn what SQLite and the system raise into one sentence a user can act on."""
     because = f"; {loss}" if loss else ""
     try:
@@ -64,9 +64,9 @@ def no_access(error: sqlite3.Error) -> bool:
     return _kind(error).startswith(_NO_ACCESS)
 
 
-def present(path: Path) -> bool:
+def exists(path: Path) -> bool:
     """Return whether there is something of that name."""
-    with explained(path, "opened"):
+    with clear_errors(path, "opened"):
         try:
             path.lstat()
         except (FileNotFoundError, NotADirectoryError):
@@ -74,9 +74,9 @@ def present(path: Path) -> bool:
     return True
 
 
-def require(path: Path) -> None:
+def require_run_file(path: Path) -> None:
     """Raise unless there is a file."""
-    if not present(path):
+    if not exists(path):
         raise StoreError(f"{path}: there is no such run file")
     if not path.is_file():
         raise StoreError(f"{path}: expected a run file; got {'a directory' if path.is_dir() else 'no file'}")
@@ -103,7 +103,7 @@ def check(db: sqlite3.Connection, path: Path) -> None:
         raise StoreError(f"{path}: the run file is damaged: {found.splitlines()[-1]}")
 
 
-def journal(db: sqlite3.Connection, path: Path) -> None:
+def set_journal_mode(db: sqlite3.Connection, path: Path) -> None:
     """Use a write-ahead log where the file system can, else a rollback journal."""
     kind = file_system(path)
     if kind not in NETWORK and db.execute("PRAGMA journal_mode=WAL").fetchone()[0] == "wal":
@@ -130,7 +130,7 @@ def file_system(path: Path) -> str:
     return kind
 
 
-def copy(path: Path) -> sqlite3.Connection:
+def open_copy(path: Path) -> sqlite3.Connection:
     """Open a copy of the file and of its log, in memory."""
     real = path.resolve()
     with tempfile.TemporaryDirectory() as folder:
@@ -144,14 +144,14 @@ def copy(path: Path) -> sqlite3.Connection:
     return target
 
 
-def unfinished(path: Path) -> Path:
+def temporary_sibling(path: Path) -> Path:
     """Return a new empty file beside ``path``, to be filled before it gets its name."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
     fresh.touch(exist_ok=False)
     return fresh
 
 
-def appear(fresh: Path, path: Path) -> None:
+def publish(fresh: Path, path: Path) -> None:
     """Give a finished file its name, never over another one, and make the name durable."""
     with fresh.open("rb") as file:
         os.fsync(file.fileno())
@@ -160,7 +160,7 @@ def appear(fresh: Path, path: Path) -> None:
     except FileExistsError:
         raise
     except OSError:  # a file system without hard links
-        if present(path):
+        if exists(path):
             raise FileExistsError(f"{path} exists") from None
         os.rename(fresh, path)
     folder = os.open(path.parent, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""A run's problem and arguments as JSON: to recognise a run, to rebuild it, to say what changed."""
+"""A run's problem and arguments as JSON: to recognize a run, to rebuild it, to say what changed."""
 
 from __future__ import annotations
 
@@ -114,6 +114,24 @@ def _plain(values: Iterable[Any]) -> Json:
         else type(value).__qualname__
         for value in values
     ]
+
+
+_OLD_NAMES = {
+    "standardise": "standardize",
+    "normalise": "normalize",
+    "optimiser": "optimizer",
+    "optimiser_options": "optimizer_options",
+}
+_OLD_VALUES = {"linearised": "linearized"}
+
+
+def renamed_options(stored: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a method's options under today's names; run files before version 0.2 have the British ones."""
+    today = {
+        _OLD_NAMES.get(name, name): _OLD_VALUES.get(value, value) if isinstance(value, str) else value
+        for name, value in stored.items()
+    }
+    return dict(sorted(today.items()))
 
 
 def rebuild_value(stored: Json) -> Any:

@@ -13,12 +13,12 @@ import numpy as np
 from lcbo.errors import ArgumentError, LcboError, StoreError, StoreWarning
 from lcbo.evaluation.command.command import Command
 from lcbo.evaluation.command.problem_file import rebuilt_command_problem
-from lcbo.methods.protocol import Event, Method, Proposal, Told
+from lcbo.methods.protocol import Call, Method, Outcome, Proposal
 from lcbo.optimizer import answer
 from lcbo.optimizer.ledger import Ledger
 from lcbo.problem import Problem
 from lcbo.problems.registry import from_source
-from lcbo.store.database import present
+from lcbo.store.database import exists
 from lcbo.store.describe import describe_problem, describe_value, differences, fingerprint, rebuild_problem
 from lcbo.store.entries import Asked, Budgeted, Contents
 from lcbo.store.store import Store
@@ -33,7 +33,7 @@ def opened(store: str | Path | Store | Contents | None) -> tuple[Store | None, C
     if store is not None and not isinstance(store, str | Path | Store):
         raise ArgumentError("store", "a path", type(store).__name__)
     if isinstance(store, str | Path):
-        store = Store.open(Path(store)) if present(Path(store)) else None
+        store = Store.open(Path(store)) if exists(Path(store)) else None
     if store is None:
         return None, None
     try:
@@ -118,7 +118,7 @@ def rebuilt_problem(meta: Mapping[str, Any]) -> Problem:
 def replay(past: Contents, ledger: Ledger, method: Method) -> None:
     """Bring new books and a new method to the end of a run: by the method's state, else by its calls."""
     restored_at = -1 if past.state is None else past.state[0]
-    before: list[Event] = []
+    before: list[Call] = []
     for entry in past.entries:
         by_state = entry.seq <= restored_at
         asked = isinstance(entry, Asked)
@@ -135,13 +135,13 @@ def replay(past: Contents, ledger: Ledger, method: Method) -> None:
             )
         elif not asked:
             for event in events:
-                assert isinstance(event, Told)
-                method.tell(event.key, event.y)
+                assert isinstance(event, Outcome)
+                method.tell(event.id, event.y)
         if entry.seq == restored_at:
             _restore(past, method, before)
 
 
-def _restore(past: Contents, method: Method, events: list[Event]) -> None:
+def _restore(past: Contents, method: Method, events: list[Call]) -> None:
     assert past.state is not None
     try:
         method.restore(past.state[1], events)
@@ -153,8 +153,8 @@ def _restore(past: Contents, method: Method, events: list[Event]) -> None:
         ) from error
 
 
-def _same(again: list[Proposal], stored: list[Event]) -> bool:
+def _same(again: list[Proposal], stored: list[Call]) -> bool:
     return len(again) == len(stored) and all(
-        isinstance(old, Proposal) and new.key == old.key and np.array_equal(new.u, old.u)
+        isinstance(old, Proposal) and new.id == old.id and np.array_equal(new.u, old.u)
         for new, old in zip(again, stored, strict=True)
     )

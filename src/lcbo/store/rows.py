@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lcbo.errors import StoreError
+from lcbo.store.describe import renamed_options
 from lcbo.store.entries import Asked, Budgeted, Contents, Entry, Reported
 from lcbo.store.owner import Owner
 from lcbo.types import Array, Candidate, Record
@@ -73,7 +74,8 @@ def _parsed(texts: Iterable[str]) -> list[Any]:
 
 def meta_in(db: sqlite3.Connection, path: Path) -> dict[str, Any]:
     """Return the facts of the run."""
-    return {key: json.loads(value) for key, value in _rows(db, path, "meta")}
+    facts = {key: json.loads(value) for key, value in _rows(db, path, "meta")}
+    return facts | {"options": renamed_options(facts["options"])} if "options" in facts else facts
 
 
 def _state(db: sqlite3.Connection, path: Path) -> tuple[int, dict[str, Any]] | None:

@@ -30,16 +30,16 @@ from lcbo.errors import RunInUseError, StoreError
 from lcbo.store.database import (
     APPLICATION,
     SCHEMA,
-    appear,
     check,
+    clear_errors,
     connect,
-    copy,
-    explained,
-    journal,
+    exists,
     no_access,
-    present,
-    require,
-    unfinished,
+    open_copy,
+    publish,
+    require_run_file,
+    set_journal_mode,
+    temporary_sibling,
 )
 from lcbo.store.entries import Contents
 from lcbo.store.owner import Owner
@@ -99,8 +99,8 @@ class Store:
     def create(cls, path: Path, meta: Mapping[str, Any], budget: int | None) -> Self:
         """Make a new run file; it appears complete or not at all."""
         facts = {"created": time.time(), **meta}
-        with explained(path, "created"):
-            fresh = unfinished(path)
+        with clear_errors(path, "created"):
+            fresh = temporary_sibling(path)
             try:
                 with closing(sqlite3.connect(fresh, isolation_level=None)) as db:
                     db.execute("PRAGMA journal_mode=OFF")  # nobody sees the file before it is complete
@@ -111,7 +111,7 @@ class Store:
                         put(db, "meta", [key, json.dumps(value)])
                     put(db, "budgets", [0, budget])
                     db.execute("COMMIT")
-                appear(fresh, path)
+                publish(fresh, path)
             finally:
                 fresh.unlink(missing_ok=True)
         return cls.open(path)
@@ -119,14 +119,14 @@ class Store:
     @classmethod
     def open(cls, path: Path) -> Self:
         """Open a run file for writing and become its owner."""
-        require(path)
+        require_run_file(path)
         _refuse_inherited(path)
         owner = Owner.this_process()
-        with explained(path, "opened"):
+        with clear_errors(path, "opened"):
             db = connect(path, "rw")
             try:
                 check(db, path)
-                journal(db, path)
+                set_journal_mode(db, path)
                 db.execute("PRAGMA synchronous=FULL")
                 _acquire(db, path, owner)
             except BaseException:
@@ -150,12 +150,12 @@ class Store:
 
     def meta(self) -> dict[str, Any]:
         """Return the facts of the run."""
-        with self._using("the facts of the run cannot be read") as db, explained(self.path, "read"):
+        with self._using("the facts of the run cannot be read") as db, clear_errors(self.path, "read"):
             return meta_in(db, self.path)
 
     def contents(self) -> Contents:
         """Return everything in the file."""
-        with self._using("the run cannot be read") as db, explained(self.path, "read"):
+        with self._using("the run cannot be read") as db, clear_errors(self.path, "read"):
             return contents_in(db, self.path)
 
     def record_ask(
@@ -222,7 +222,7 @@ class Store:
             raise StoreError(f"{self.path}: {loss}: the run was closed")
         if self.owner.pid != os.getpid():
             raise StoreError(f"{self.path}: {loss}: it was opened by {self.owner}, before a fork")
-        if not present(self.path):  # SQLite would write on, to a file that nobody can open any more
+        if not exists(self.path):  # SQLite would write on, to a file that nobody can open any more
             raise StoreError(f"{self.path}: {loss}: the file was moved or removed while the run was open")
         yield self._db
 
@@ -230,7 +230,7 @@ class Store:
     def _writing(self, loss: str) -> Iterator[tuple[sqlite3.Connection, int]]:
         """Make one durable transaction as the owner of the run; gives the number of what happens in it."""
         intact = f"{loss}; everything recorded before is intact"
-        with self._using(loss) as db, explained(self.path, "written", intact):
+        with self._using(loss) as db, clear_errors(self.path, "written", intact):
             db.execute("BEGIN IMMEDIATE")
             try:
                 owner = owner_in(db, self.path)
@@ -251,8 +251,8 @@ _opened: set[Store] = set()
 
 def read(path: Path) -> Contents:
     """Read a run file as it is now, also while its owner writes."""
-    require(path)
-    with explained(path, "read"):
+    require_run_file(path)
+    with clear_errors(path, "read"):
         try:
             with closing(connect(path, "ro")) as db:
                 check(db, path)
@@ -261,15 +261,15 @@ def read(path: Path) -> Contents:
             if not no_access(error):
                 raise
         # A log left by a killed process, in a directory where we may not write.
-        with closing(copy(path)) as db:
+        with closing(open_copy(path)) as db:
             check(db, path)
             return contents_in(db, path)
 
 
 def unlock(path: Path) -> None:
     """Take a run from an owner that cannot be asked, on another machine say; its user must be sure."""
-    require(path)
-    with explained(path, "unlocked"), closing(connect(path, "rw")) as db:
+    require_run_file(path)
+    with clear_errors(path, "unlocked"), closing(connect(path, "rw")) as db:
         check(db, path)
         db.execute("DELETE FROM owner")
 

@@ -9,7 +9,7 @@ from lcbo.testing.harness import BUDGET, DIM, INEQUALITY, Subject, check, requir
 
 @check
 def points_lie_in_the_unit_cube(subject: Subject) -> None:
-    """Every proposal is a float64 point of the cube with the next key and a known role."""
+    """Every proposal is a float64 point of the cube with the next id and a known role."""
     run = subject.run().finish()
     require(run.points.shape == (BUDGET, DIM), f"expected {BUDGET} x {DIM} points; got {run.points.shape}")
     require("iteration" in run.method.info(), "info: expected an entry 'iteration'")
@@ -94,8 +94,8 @@ def workers_do_not_starve(subject: Subject) -> None:
             if len(run.pending) < workers:
                 run.ask(workers - len(run.pending))
             require(run.pending, f"{workers} workers: nothing is out and nothing comes")
-            keys = list(run.pending)
-            run.evaluate([run.pending[keys[rng.integers(len(keys))]]])
+            ids = list(run.pending)
+            run.evaluate([run.pending[ids[rng.integers(len(ids))]]])
 
 
 @check

@@ -85,11 +85,11 @@ class Subject:
 
 
 class Run:
-    """A method driven as an optimizer does it; every ask is checked for shape, bounds, keys and budget.
+    """A method driven as an optimizer does it; every ask is checked for shape, bounds, ids and budget.
 
     Attributes:
         asked: proposals in order.
-        pending: those not told yet, by key.
+        pending: those not told yet, by id.
     """
 
     def __init__(self, method: Method, truth: Truth = truth) -> None:
@@ -112,8 +112,8 @@ class Run:
 
     def include(self, u: Array) -> None:
         """Hand over a point evaluated elsewhere."""
-        key = self.method.include(u, self.truth(u))
-        require(key == self._included, f"include: expected key {self._included}; got {key}")
+        id = self.method.include(u, self.truth(u))
+        require(id == self._included, f"include: expected id {self._included}; got {id}")
         self._included += 1
 
     def ask(self, n: int | None = None) -> list[Proposal]:
@@ -131,8 +131,8 @@ class Run:
 
     def tell(self, proposal: Proposal, y: Array | None) -> None:
         """Tell outputs, or a failure."""
-        del self.pending[proposal.key]
-        self.method.tell(proposal.key, y)
+        del self.pending[proposal.id]
+        self.method.tell(proposal.id, y)
 
     def evaluate(self, proposals: list[Proposal]) -> None:
         """Tell what the small problem says."""
@@ -146,13 +146,13 @@ class Run:
                 self.tell(proposal, self.truth(proposal.u) if answer is None else answer(proposal))
         require(self.left == 0, f"ask: nothing came although the budget allows {self.left} points more")
         for proposal, copy in zip(self.asked, self._copies, strict=True):
-            require(np.array_equal(proposal.u, copy), f"point {proposal.key} was changed after it was asked")
+            require(np.array_equal(proposal.u, copy), f"point {proposal.id} was changed after it was asked")
         return self
 
     def _admit(self, proposal: Proposal) -> None:
         expected = self._included + len(self.asked)
-        key, u, dim = proposal.key, proposal.u, self.method.setup.dim
-        require(key == expected, f"ask: expected key {expected}; got {key}")
+        id, u, dim = proposal.id, proposal.u, self.method.setup.dim
+        require(id == expected, f"ask: expected id {expected}; got {id}")
         shape = f"ask: expected u as a float64 array of shape ({dim},); got {u!r}"
         require(isinstance(u, np.ndarray) and u.dtype == np.float64 and u.shape == (dim,), shape)
         require(np.all((u >= 0.0) & (u <= 1.0)), f"ask: expected u within the unit cube; got {u}")
@@ -161,7 +161,7 @@ class Run:
             before = self.asked[-1].iteration
             require(proposal.iteration >= before, f"ask: iteration went back from {before}")
         self.asked.append(proposal)
-        self.pending[key] = proposal
+        self.pending[id] = proposal
         self._copies.append(u.copy())
 
 

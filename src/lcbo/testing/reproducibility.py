@@ -19,7 +19,7 @@ import torch
 from threadpoolctl import threadpool_info
 
 from lcbo.methods import registry
-from lcbo.methods.protocol import Array, Event, Method, MethodSpec, Proposal, Told
+from lcbo.methods.protocol import Array, Call, Method, MethodSpec, Outcome, Proposal
 from lcbo.testing.harness import DIM, Run, Subject, check, require, require_equal, truth
 
 _PATIENCE = 5.0  # seconds a thread may take to end
@@ -88,29 +88,29 @@ def resumed_run_goes_on_bit_for_bit(subject: Subject) -> None:
         if state is None:
             _replay(method, calls[:position], f"replayed up to call {position}")
         else:
-            events: list[Event] = [event for _, _, made in calls[:position] for event in made]
+            events: list[Call] = [event for _, _, made in calls[:position] for event in made]
             method.restore(json.loads(state), events)
         _replay(method, calls[position:], f"resumed after call {position}")
         again = method.recommend()
         same = again is None if recommended is None else np.array_equal(again, recommended)  # type: ignore[arg-type]
         require(same, f"resumed after call {position}: recommends {again} instead of {recommended}")
-        require(_told_of(method) == _told_of(first), f"resumed after call {position}: other state or events")
+        require(_told_of(method) == _told_of(first), f"resumed after call {position}: another state")
 
 
-Call = tuple[int | None, int | None, list[Event]]  # n and most of an ask, or one Told
+Turn = tuple[int | None, int | None, list[Call]]  # n and most of an ask, or one Outcome
 
 
 def _told_of(method: Method) -> tuple[str, str]:
-    """State and events as they would be stored."""
-    return json.dumps(method.state()), repr(method.events)
+    """State and diagnostics as they would be stored."""
+    return json.dumps(method.state()), repr(method.diagnostics)
 
 
-def _recorded(method: Method, data: Array) -> tuple[list[Call], dict[int, str | None]]:
+def _recorded(method: Method, data: Array) -> tuple[list[Turn], dict[int, str | None]]:
     """The calls of an irregular run and the state after every ask."""
     run, rng = Run(method), np.random.default_rng(1)
     for u in data:
         run.include(u)
-    calls: list[Call] = []
+    calls: list[Turn] = []
     states: dict[int, str | None] = {}
     sizes = (None, 2, None, 1, 3)
     turn = 0
@@ -120,10 +120,10 @@ def _recorded(method: Method, data: Array) -> tuple[list[Call], dict[int, str | 
             calls.append((n, left, list(run.ask(n))))
             state = method.state()
             states[len(calls)] = None if state is None else json.dumps(state)
-        for key in rng.permutation(list(run.pending))[: rng.integers(1, 4)]:
-            y = _irregular(run.pending[key])
-            calls.append((None, None, [Told(int(key), y)]))
-            run.tell(run.pending[key], y)
+        for id in rng.permutation(list(run.pending))[: rng.integers(1, 4)]:
+            y = _irregular(run.pending[id])
+            calls.append((None, None, [Outcome(int(id), y)]))
+            run.tell(run.pending[id], y)
         turn += 1
         require(turn < 1000, "the run does not end")
     return calls, states
@@ -131,22 +131,22 @@ def _recorded(method: Method, data: Array) -> tuple[list[Call], dict[int, str | 
 
 def _irregular(proposal: Proposal) -> Array | None:
     """The small problem's outputs; every seventh evaluation fails, every fifth lacks an outcome."""
-    if proposal.key % 7 == 5:
+    if proposal.id % 7 == 5:
         return None
     y = truth(proposal.u)
-    if proposal.key % 5 == 4:
-        y[proposal.key % 3] = np.nan
+    if proposal.id % 5 == 4:
+        y[proposal.id % 3] = np.nan
     return y
 
 
-def _replay(method: Method, calls: list[Call], label: str) -> None:
-    for n, most, events in calls:
-        if events and isinstance(events[0], Told):
-            method.tell(events[0].key, events[0].y)
+def _replay(method: Method, calls: list[Turn], label: str) -> None:
+    for n, most, made in calls:
+        if made and isinstance(made[0], Outcome):
+            method.tell(made[0].id, made[0].y)
             continue
-        before = [e for e in events if isinstance(e, Proposal)]
+        before = [e for e in made if isinstance(e, Proposal)]
         again = method.ask(n, most)
-        require([p.key for p in again] == [p.key for p in before], f"{label}: other keys")
+        require([p.id for p in again] == [p.id for p in before], f"{label}: other ids")
         old, new = (np.array([p.u for p in ps]).reshape(-1, DIM) for ps in (before, again))
         require_equal(new, old, label)
 

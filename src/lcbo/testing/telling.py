@@ -26,7 +26,7 @@ def _losing(rows: Sequence[int]) -> Answer:
 
     def answer(proposal: Proposal) -> Array:
         y = truth(proposal.u)
-        y[rows[proposal.key % len(rows)]] = np.nan
+        y[rows[proposal.id % len(rows)]] = np.nan
         return y
 
     return answer
@@ -47,7 +47,7 @@ def missing_outcomes_do_not_stop_a_run(subject: Subject) -> None:
 @check
 def failures_do_not_stop_a_run(subject: Subject) -> None:
     """Every second evaluation, everything after the initial design, or everything fails."""
-    subject.run().finish(_failing(lambda p: p.key % 2))
+    subject.run().finish(_failing(lambda p: p.id % 2))
     subject.run().finish(_failing(lambda p: p.role != "init"))
     subject.run().finish(_failing(lambda _: True))
 
@@ -55,7 +55,7 @@ def failures_do_not_stop_a_run(subject: Subject) -> None:
 @check
 def failed_initial_design_is_followed_by_other_points(subject: Subject) -> None:
     """When the whole initial design fails, the run goes on elsewhere."""
-    points = subject.run().finish(_failing(lambda p: p.key < 4)).points
+    points = subject.run().finish(_failing(lambda p: p.id < 4)).points
     for u in points[4:]:
         again = (points[:4] == u).all(1).any()
         require(not again, f"evaluated a failed point of the initial design again: {u}")
@@ -63,7 +63,7 @@ def failed_initial_design_is_followed_by_other_points(subject: Subject) -> None:
 
 @check
 def data_counts_but_costs_nothing(subject: Subject) -> None:
-    """Points evaluated elsewhere get the first keys, leave the budget alone, and can replace a design."""
+    """Points evaluated elsewhere get the first ids, leave the budget alone, and can replace a design."""
     for answer in (None, _failing(lambda p: p.role == "init")):
         run = subject.run(budget=12)
         for u in np.random.default_rng(3).random((6, DIM)):

@@ -1,7 +1,7 @@
 """A problem and how to run it, out of a TOML file.
 
 Tables and keys
-    objective       name of the outcome to minimise, or ``{ name = "range", maximize = true }``
+    objective       name of the outcome to minimize, or ``{ name = "range", maximize = true }``
     constraints     texts such as ``"stress <= 40000"``, or tables with name, lb, ub, eq, tol
     noise           standard deviation of every outcome, or by name; or ``deterministic = true``
     [variables]     by name: ``[low, high]``, or ``{ low = .., high = .., count = n }`` for name1 .. name<n>
@@ -178,7 +178,7 @@ def _objective(stated: Any) -> Objective:
         _only("objective", stated, ("name", "maximize"))
         return Objective(**{"name": None, **stated})
     if stated is None:
-        raise ArgumentError("objective", "the name of the outcome to minimise", "none")
+        raise ArgumentError("objective", "the name of the outcome to minimize", "none")
     return Objective(stated)
 
 

@@ -1,4 +1,4 @@
-"""All evaluations of one run, indexed by key, in arrays that grow by doubling."""
+"""All evaluations of one run, indexed by id, in arrays that grow by doubling."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ Array = NDArray[np.float64]
 PENDING, TOLD, FAILED = 0, 1, 2
 
 
-class History:
-    """Points, outputs and status by key. Order is that of asking, so tells may come in any order."""
+class Archive:
+    """Points, outputs and status by id. Order is that of asking, so tells may come in any order."""
 
     def __init__(self, dim: int, n_outputs: int) -> None:
         self._u = np.empty((64, dim))
@@ -20,21 +20,21 @@ class History:
         self.size = 0
 
     def add(self, u: Array) -> int:
-        """Enter a pending point and return its key."""
+        """Enter a pending point and return its id."""
         if self.size == len(self._u):
             self._u, self._y, self._status = (
                 np.concatenate([a, np.empty_like(a)]) for a in (self._u, self._y, self._status)
             )
-        key = self.size
-        self._u[key], self._y[key], self._status[key] = u, np.nan, PENDING
+        id = self.size
+        self._u[id], self._y[id], self._status[id] = u, np.nan, PENDING
         self.size += 1
-        return key
+        return id
 
-    def settle(self, key: int, y: Array | None) -> None:
+    def settle(self, id: int, y: Array | None) -> None:
         """Record the outputs of a pending point, or its failure."""
-        self._status[key] = FAILED if y is None else TOLD
+        self._status[id] = FAILED if y is None else TOLD
         if y is not None:
-            self._y[key] = y
+            self._y[id] = y
 
     @property
     def u(self) -> Array:
@@ -48,7 +48,7 @@ class History:
 
     @property
     def status(self) -> NDArray[np.int8]:
-        """PENDING, TOLD or FAILED, by key."""
+        """PENDING, TOLD or FAILED, by id."""
         return self._status[: self.size]
 
     def recent(self, count: int | None) -> NDArray[np.intp]:
@@ -60,9 +60,9 @@ class History:
             return np.flatnonzero(self.status == TOLD)
         reach = min(self.size, 2 * count + 32)
         while True:
-            keys = self.size - reach + np.flatnonzero(self.status[self.size - reach :] == TOLD)
-            if len(keys) >= count or reach == self.size:
-                return keys[-count:]
+            ids = self.size - reach + np.flatnonzero(self.status[self.size - reach :] == TOLD)
+            if len(ids) >= count or reach == self.size:
+                return ids[-count:]
             reach = min(self.size, 2 * reach)
 
     def pending(self, since: int) -> NDArray[np.intp]:

@@ -15,7 +15,7 @@ from lcbo.models.transforms import TRANSFORMS, Transform
 from lcbo.types import Term
 
 
-class AllDataMethod(QueuedMethod):
+class ModelBased(QueuedMethod):
     """Sees the outputs through a transform; its belief is in user units all the same.
 
     Args:
@@ -35,9 +35,9 @@ class AllDataMethod(QueuedMethod):
     def _fitted(self) -> bool:
         """Whether there is a model to answer from."""
 
-    def tell(self, key: int, y: Array | None) -> None:
+    def tell(self, id: int, y: Array | None) -> None:
         """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
-        self.history.settle(key, y)
+        self.archive.settle(id, y)
         self._user_model = None
 
     @torch.inference_mode()
@@ -55,17 +55,17 @@ class AllDataMethod(QueuedMethod):
 
     def _model(self, refit: bool = False) -> tuple[Model, Array, tuple[Term, ...]]:
         """The model of everything told so far, the outputs it saw and the conditions on them."""
-        keys = self.history.recent(None)
-        y, terms = self._transform(self.history.y[keys], self.setup.terms)
-        model = self._growing.update(keys, self.history.u[keys], y, refit=refit)
+        ids = self.archive.recent(None)
+        y, terms = self._transform(self.archive.y[ids], self.setup.terms)
+        model = self._growing.update(ids, self.archive.u[ids], y, refit=refit)
         self._user_model = model if self._transform is TRANSFORMS["zscore"] else None
         return model, y, terms
 
     def _current_model(self) -> Model:
         """The model in user units; hyperparameters as last fitted."""
         if self._user_model is None:
-            keys = self.history.recent(None)
+            ids = self.archive.recent(None)
             self._user_model = self._growing.update(
-                keys, self.history.u[keys], self.history.y[keys], refit=False
+                ids, self.archive.u[ids], self.archive.y[ids], refit=False
             )
         return self._user_model

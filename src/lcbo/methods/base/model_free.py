@@ -23,7 +23,7 @@ from lcbo.models.data import Scaling
 
 
 class ModelFree(QueuedMethod):
-    """Initial design, then the batches of `batch`, each once the one before has been told.
+    """Initial design, then the batches of `next_batch`, each once the one before has been told.
 
     Attributes:
         role: of the proposals after the initial design.
@@ -40,7 +40,7 @@ class ModelFree(QueuedMethod):
         self.restarts = 0
 
     @abstractmethod
-    def batch(self) -> list[Array]:
+    def next_batch(self) -> list[Array]:
         """Return the next points of the unit cube; everything asked for so far has been told."""
 
     def further(self, count: int) -> list[Array]:  # noqa: ARG002  (for methods that can always say more)
@@ -49,16 +49,16 @@ class ModelFree(QueuedMethod):
 
     def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:
         """Return new proposals without waiting for outcomes; see the protocol."""
-        if not self._queue and not len(self.history.pending(0)):
+        if not self._queue and not len(self.archive.pending(0)):
             self._refill()
         points, further = self._take(n, most)
         if further:
             points += [(u, self.role) for u in self.further(further)]
-        return [Proposal(self.history.add(u), u, role, self.iteration) for u, role in points]
+        return [Proposal(self.archive.add(u), u, role, self.iteration) for u, role in points]
 
-    def tell(self, key: int, y: Array | None) -> None:
+    def tell(self, id: int, y: Array | None) -> None:
         """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
-        self.history.settle(key, y)
+        self.archive.settle(id, y)
 
     def recommend(self) -> Array | None:
         """Return ``None``: without a model the best observed point is the answer."""
@@ -77,31 +77,31 @@ class ModelFree(QueuedMethod):
             self._queue_another_design()
             return
         _ = self.scale  # settled by the initial design, whoever asks for it first
-        self._queue = [(u, self.role) for u in self.batch()]
+        self._queue = [(u, self.role) for u in self.next_batch()]
         self.iteration += 1
 
     def _told(self) -> NDArray[np.intp]:
         """Keys of the points with outcomes."""
-        return self.history.recent(None)
+        return self.archive.recent(None)
 
     def best(self) -> int:
-        """Return the key of the best point observed so far."""
+        """Return the id of the best point observed so far."""
         told = self._told()
-        return int(told[best_index(self.history.y[told], self.setup.terms)])
+        return int(told[best_index(self.archive.y[told], self.setup.terms)])
 
     @cached_property
     def scale(self) -> Array:
         """Standard deviation of every output over the initial design, for the whole run."""
         if not self.scaled:
             return np.ones(self.setup.n_outputs)
-        return Scaling.of(self.history.y[self._told()]).std
+        return Scaling.of(self.archive.y[self._told()]).std
 
-    def values(self, key: int) -> tuple[float, Array]:
+    def values(self, id: int) -> tuple[float, Array]:
         """Return the scaled objective and terms of an ended proposal, the worst so far where missing."""
-        y = self.history.y[key] if self.history.status[key] == TOLD else np.full(self.setup.n_outputs, np.nan)
+        y = self.archive.y[id] if self.archive.status[id] == TOLD else np.full(self.setup.n_outputs, np.nan)
         objective, terms = self._scaled(y)
         if np.isnan(objective) or np.isnan(terms).any():
-            objectives, rows = self._scaled(self.history.y[self._told()])
+            objectives, rows = self._scaled(self.archive.y[self._told()])
             equality = np.array([t.equality for t in self.setup.terms], dtype=bool)
             terms = np.where(np.isnan(terms), _worst(np.where(equality, np.abs(rows), rows)), terms)
             objective = _worst(objectives[:, None])[0] if np.isnan(objective) else objective

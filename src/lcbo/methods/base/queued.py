@@ -1,4 +1,4 @@
-"""What all our methods share: every evaluation by key, and a queue of points still to be handed out."""
+"""What all our methods share: every evaluation by id, and a queue of points still to be handed out."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from lcbo.methods.base.archive import History
+from lcbo.methods.base.archive import Archive
 from lcbo.methods.base.design import initial_design
-from lcbo.methods.protocol import Array, Event, Method, Proposal, Setup
+from lcbo.methods.protocol import Array, Call, Method, Proposal, Setup
 from lcbo.random import generator
 
 Point = tuple[Array, str]  # of the unit cube, with the role it will have
@@ -26,17 +26,17 @@ class QueuedMethod(Method):
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
-        self.history = History(setup.dim, setup.n_outputs)
+        self.archive = Archive(setup.dim, setup.n_outputs)
         self.iteration = 0
         self.n_included = 0
         self._queue: list[Point] = [(u, "init") for u in initial_design(setup)]
 
     def include(self, u: Array, y: Array) -> int:
-        """Take a point evaluated elsewhere into the data and return the key it got."""
-        key = self.history.add(u)
-        self.tell(key, y)
+        """Take a point evaluated elsewhere into the data and return the id it got."""
+        id = self.archive.add(u)
+        self.tell(id, y)
         self.n_included += 1
-        return key
+        return id
 
     def _take(self, n: int | None, most: int | None) -> tuple[list[Point], int]:
         """Take points off the queue; also return how many are wanted beyond it (see `Method.ask`)."""
@@ -50,7 +50,7 @@ class QueuedMethod(Method):
         self._queue = [(u, "init") for u in self._uniform(max(self.setup.n_init, 1))]
 
     def _uniform(self, count: int) -> Array:
-        rng = generator(self.setup.seed, "uniform", self.history.size)
+        rng = generator(self.setup.seed, "uniform", self.archive.size)
         points: Array = rng.random((count, self.setup.dim))
         return points
 
@@ -61,12 +61,12 @@ class QueuedMethod(Method):
             "queue": [[u.tolist(), role] for u, role in self._queue],
         }
 
-    def _restore_queue(self, state: Mapping[str, Any], events: Sequence[Event]) -> None:
+    def _restore_queue(self, state: Mapping[str, Any], calls: Sequence[Call]) -> None:
         """Enter the evaluations up to a state, then take its iteration and queue."""
-        for event in events:
-            if isinstance(event, Proposal):
-                self.history.add(event.u)
+        for call in calls:
+            if isinstance(call, Proposal):
+                self.archive.add(call.u)
             else:
-                self.tell(event.key, event.y)
+                self.tell(call.id, call.y)
         self.iteration = state["iteration"]
         self._queue = [(np.array(u), role) for u, role in state["queue"]]

@@ -13,12 +13,12 @@ from lcbo.methods.protocol import Array, Belief, Term
 from lcbo.models.surrogate import Model
 
 
-def standardised_terms(model: Model, mean: Array, terms: tuple[Term, ...]) -> Array:
+def standardized_terms(model: Model, mean: Array, terms: tuple[Term, ...]) -> Array:
     """Term values over each output's scale; the zero level stays where the user put it.
 
     Args:
         model: gives the scaling.
-        mean: ``n x B`` standardised outputs.
+        mean: ``n x B`` standardized outputs.
         terms: the conditions.
     """
     scaling = model.scaling
@@ -35,7 +35,7 @@ def recommended(model: Model, terms: tuple[Term, ...]) -> Array:
     rows = [t.row for t in terms]
     equality = np.array([[t.equality] for t in terms], dtype=bool).reshape(-1, 1)
     mean, var = (moment.numpy() for moment in model.gp.predict(model.gp.x))
-    values = standardised_terms(model, mean.T, terms).T
+    values = standardized_terms(model, mean.T, terms).T
     spread = np.sqrt(np.maximum(var[rows], 1e-18))
     tol = np.array([[t.tol] for t in terms]).reshape(-1, 1) / model.scaling.std[rows][:, None]
     # log P(|h| <= tol) is that of the nearer bound beyond it and of the interval inside; the log keeps

@@ -1,8 +1,8 @@
 """A solver that calls the function itself, turned inside out to wait for ``ask`` and ``tell``.
 
 The solver runs in a thread of its own and stands still whenever it wants a value: there is never more than
-one of the two threads running. `Inverted` is that exchange, `CallbackSolver` the method around it, with its
-starts and restarts.
+one of the two threads running. `SolverThread` is that exchange, `CallbackSolver` the method around it, with
+its starts and restarts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from lcbo.errors import LcboError
-from lcbo.methods.base.archive import History
+from lcbo.methods.base.archive import Archive
 from lcbo.methods.base.model_free import ModelFree
 from lcbo.methods.protocol import Array, Setup
 from lcbo.random import generator
@@ -30,7 +30,7 @@ _SAME = 1e-9  # distance up to which two points differ by rounding
 _IMPROVEMENT = 1e-3  # in standard deviations of the objective over the design
 
 
-class Inverted:
+class SolverThread:
     """The points a solver asks for, one by one.
 
     The thread holds no reference to this object: once it is dropped, the solver is told to give up and the
@@ -91,7 +91,7 @@ def _work(solve: Solve, values: SimpleQueue[Any], points: SimpleQueue[Any]) -> N
         points.put(None)
 
 
-class Together:
+class CachedEvaluation:
     """Objective and terms as the two functions a solver wants, from one evaluation per point.
 
     Every reading of the objective is one evaluation, as it is for the solver. The terms come from the
@@ -101,7 +101,7 @@ class Together:
 
     def __init__(self, dim: int, evaluate: Evaluate) -> None:
         self._evaluate = evaluate
-        self._points = History(dim, 1)
+        self._points = Archive(dim, 1)
         self._values: list[Value] = []
         self._unread = False  # whether only the terms of the last evaluation have been read
 
@@ -139,16 +139,16 @@ class CallbackSolver(ModelFree):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        self._solver: Inverted | None = None
-        self._incumbent = 0  # key of the best point when the run began
+        self._solver: SolverThread | None = None
+        self._incumbent = 0  # id of the best point when the run began
 
     @abstractmethod
     def _solve(self, start: Array) -> Solve:
         """Return a run of the solver from a point; it must not refer to this object."""
 
-    def batch(self) -> list[Array]:
+    def next_batch(self) -> list[Array]:
         """Return the one point the solver wants next."""
-        u = None if self._solver is None else self._resume(self.values(self.history.size - 1))
+        u = None if self._solver is None else self._resume(self.values(self.archive.size - 1))
         while u is None:
             u = self._begin()
         return [np.clip(u, 0.0, 1.0)]
@@ -156,7 +156,7 @@ class CallbackSolver(ModelFree):
     def _begin(self) -> Array | None:
         """Begin a run and return the first point to evaluate, ``None`` when it has ended without one."""
         start, known = self._start()
-        self._solver = Inverted(self._solve(start))
+        self._solver = SolverThread(self._solve(start))
         u = self._resume(None)
         if known is not None and u is not None and np.array_equal(u, start):
             u = self._resume(self.values(known))
@@ -175,11 +175,11 @@ class CallbackSolver(ModelFree):
         return u
 
     def _start(self) -> tuple[Array, int | None]:
-        """Start of the next run, and its key where it has been evaluated."""
+        """Start of the next run, and its id where it has been evaluated."""
         best = self.best()
         if self.restarts == 0 or self._improved(best):
             self._incumbent = best
-            return self.history.u[best].copy(), best
+            return self.archive.u[best].copy(), best
         return generator(self.setup.seed, "restart", self.restarts).random(self.setup.dim), None
 
     def _improved(self, best: int) -> bool:

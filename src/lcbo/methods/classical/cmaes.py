@@ -1,6 +1,6 @@
 """CMA-ES with an augmented Lagrangian: the `cma` package with its own handling of bounds and constraints.
 
-The population minimises
+The population minimizes
 
     f + sum_i (lambda_i g_i + mu_i g_i**2 / 2),   g_i = max(c_i, -lambda_i / mu_i),
 
@@ -42,13 +42,13 @@ class Cmaes(ModelFree):
         sigma = self.options.sigma if self._strategy is None else float(self._strategy.sigma)
         return {**super().info(), "step": sigma}
 
-    def batch(self) -> list[Array]:
+    def next_batch(self) -> list[Array]:
         """Return the next generation."""
         with warnings.catch_warnings():
             # cma warns where outputs do not vary or coefficients are not known yet, and copes with both.
             warnings.simplefilter("ignore")
             if self._strategy is None:
-                self._begin(self.history.u[self.best()])
+                self._begin(self.archive.u[self.best()])
             else:
                 self._learn()
                 if self._strategy.stop():
@@ -90,11 +90,11 @@ class Cmaes(ModelFree):
         budget, equality = self.setup.budget, any(t.equality for t in self.setup.terms)
         if budget is None or equality or self._in_tail:
             return False
-        self._in_tail = self.history.size - self.n_included > (1.0 - self.options.feasible_tail) * budget
+        self._in_tail = self.archive.size - self.n_included > (1.0 - self.options.feasible_tail) * budget
         return self._in_tail
 
     def _learn(self) -> None:
-        first = self.history.size - len(self._population)
+        first = self.archive.size - len(self._population)
         pairs = [self._pair(first + i) for i in range(len(self._population))]
         if self.setup.terms:
             self._strategy.tell(self._population, [self._lagrangian(pair) for pair in pairs])
@@ -102,9 +102,9 @@ class Cmaes(ModelFree):
         else:
             self._strategy.tell(self._population, [objective for objective, _ in pairs])
 
-    def _pair(self, key: int) -> tuple[float, Array]:
+    def _pair(self, id: int) -> tuple[float, Array]:
         """Scaled objective and inequalities ``g <= 0`` of an ended proposal."""
-        objective, terms = self.values(key)
+        objective, terms = self.values(id)
         equality = np.array([t.equality for t in self.setup.terms], dtype=bool)
         tol = np.array([t.tol / self.scale[t.row] for t in self.setup.terms])[equality]
         h = terms[equality]

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from scipy.optimize import Bounds, NonlinearConstraint, minimize
 
-from lcbo.methods.classical.callback import CallbackSolver, Evaluate, Solve, Together, Value
+from lcbo.methods.classical.callback import CachedEvaluation, CallbackSolver, Evaluate, Solve, Value
 from lcbo.methods.classical.options import CobylaOptions
 from lcbo.methods.protocol import Array, Setup
 
@@ -42,7 +42,7 @@ def _run(start: Array, lower: Array, upper: Array, options: CobylaOptions, evalu
     def at(v: Array) -> Value:
         return evaluate(np.clip(start + inward * v, 0.0, 1.0))
 
-    both = Together(len(start), at)
+    both = CachedEvaluation(len(start), at)
     minimize(
         both.objective,
         np.zeros(len(start)),

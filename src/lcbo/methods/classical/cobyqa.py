@@ -16,7 +16,7 @@ from importlib import import_module
 import numpy as np
 from scipy.optimize import Bounds, NonlinearConstraint, minimize
 
-from lcbo.methods.classical.callback import CallbackSolver, Evaluate, Solve, Together, Value
+from lcbo.methods.classical.callback import CachedEvaluation, CallbackSolver, Evaluate, Solve, Value
 from lcbo.methods.classical.options import CobyqaOptions
 from lcbo.methods.protocol import Array, Setup, Term
 
@@ -37,7 +37,7 @@ def _run(start: Array, terms: tuple[Term, ...], options: CobyqaOptions, evaluate
         with _lock_released():
             return evaluate(u)
 
-    both = Together(len(start), unlocked)
+    both = CachedEvaluation(len(start), unlocked)
 
     def terms_at(u: Array) -> Array:
         return both.terms(np.clip(u, 0.0, 1.0))  # SciPy clips before it evaluates and forgets to afterwards

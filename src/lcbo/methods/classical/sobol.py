@@ -20,7 +20,7 @@ class Sobol(ModelFree):
         self._sequence = qmc.Sobol(setup.dim, scramble=True, rng=generator(setup.seed, "sobol"))
         self._drawn: list[Array] = []
 
-    def batch(self) -> list[Array]:
+    def next_batch(self) -> list[Array]:
         """Return the next point of the sequence."""
         return self.further(1)
 

@@ -14,9 +14,9 @@ from lcbo.acquisition.explore import EXPLORERS, Box
 from lcbo.methods.base.archive import FAILED, PENDING, TOLD
 from lcbo.methods.base.design import best_index
 from lcbo.methods.base.queued import QueuedMethod
-from lcbo.methods.base.recommend import believed, recommended, standardised_terms
+from lcbo.methods.base.recommend import believed, recommended, standardized_terms
 from lcbo.methods.lcbo.options import NOISE_THRESHOLD, NOISY, QUIET, REGIMES, LcboOptions
-from lcbo.methods.protocol import Array, Belief, Event, Proposal, Setup
+from lcbo.methods.protocol import Array, Belief, Call, Proposal, Setup
 from lcbo.models.data import Scaling
 from lcbo.models.fit import LogNormal, MapFit
 from lcbo.models.gp import Hyperparameters, Posterior
@@ -24,7 +24,7 @@ from lcbo.models.lattice import LatticeFit
 from lcbo.models.repeats import Repeats
 from lcbo.models.surrogate import Model, Surrogate
 from lcbo.random import generator
-from lcbo.steps.linearized import linearised_step
+from lcbo.steps.linearized import linearized_step
 from lcbo.steps.penalty import penalty_gradient, projected_step
 from lcbo.steps.radius import adapted_radius
 from lcbo.steps.schedules import at
@@ -42,7 +42,7 @@ class Lcbo(QueuedMethod):
         self._rows = [t.row for t in setup.terms]
         self._sign = np.array([t.sign for t in setup.terms])
         self._equality = np.array([t.equality for t in setup.terms], dtype=bool)
-        self._batch: list[int] = []
+        self._open_ids: list[int] = []
         self._model: Model | None = None
         self._model_keys: list[int] = []
         self._answer: tuple[int, Model] | None = None
@@ -63,11 +63,11 @@ class Lcbo(QueuedMethod):
             points += [(u, "explore") for u in self._further(further, [u for u, _ in points])]
         return [self._propose(u, role) for u, role in points]
 
-    def tell(self, key: int, y: Array | None) -> None:
+    def tell(self, id: int, y: Array | None) -> None:
         """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
-        self.history.settle(key, y)
+        self.archive.settle(id, y)
         if y is not None:
-            self.repeats.add(self.history.u[key], y)
+            self.repeats.add(self.archive.u[id], y)
             self._told += 1
 
     @torch.inference_mode()
@@ -104,7 +104,7 @@ class Lcbo(QueuedMethod):
             "radius": self.radius,
             "last_step": self.last_step.tolist(),
             "regime": REGIMES.index(self.regime),
-            "batch": self._batch,
+            "batch": self._open_ids,
             "model_keys": self._model_keys,
             "rescues": self.surrogate.rescues,
             "uncertainty": self.uncertainty,
@@ -113,14 +113,14 @@ class Lcbo(QueuedMethod):
         }
 
     @torch.inference_mode()
-    def restore(self, state: Mapping[str, Any], events: Sequence[Event]) -> None:
+    def restore(self, state: Mapping[str, Any], calls: Sequence[Call]) -> None:
         """Go on from a state: enter the evaluations, then build the model the state was taken with."""
         self.x = None if state["x"] is None else np.array(state["x"])
         self.radius = state["radius"]
         self.last_step = np.array(state["last_step"])
         self.regime = REGIMES[state["regime"]]
-        self._batch = list(state["batch"])
-        self._restore_queue(state, events)
+        self._open_ids = list(state["batch"])
+        self._restore_queue(state, calls)
         self._model_keys = list(state["model_keys"])
         if self._model_keys:
             self.surrogate.resume(Hyperparameters.of(state["hyperparameters"]), state["kernel"])
@@ -129,37 +129,37 @@ class Lcbo(QueuedMethod):
         self.uncertainty = state["uncertainty"]
 
     def _propose(self, u: Array, role: str) -> Proposal:
-        key = self.history.add(u)
-        self._batch.append(key)
-        return Proposal(key, u, role, self.iteration)
+        id = self.archive.add(u)
+        self._open_ids.append(id)
+        return Proposal(id, u, role, self.iteration)
 
     def _may_step(self, eager: bool) -> bool:
         """Whether the batch is complete, or complete enough when more work is asked for."""
-        status = self.history.status[self._batch]
+        status = self.archive.status[self._open_ids]
         if not (status == PENDING).any():
             return True
         told = int((status == TOLD).sum())
-        return eager and not self.options.wait_for_all and 2 * told >= len(self._batch)
+        return eager and not self.options.wait_for_all and 2 * told >= len(self._open_ids)
 
     def _advance(self) -> None:
         """Finish iteration k: fit, step to x_{k+1}, queue its batch."""
-        keys = self.history.recent(self._window())
-        if len(keys) == 0:
+        ids = self.archive.recent(self._window())
+        if len(ids) == 0:
             self._queue_another_design()
-            self._batch = []
+            self._open_ids = []
             return
         if self.iteration <= 1:
             self._settle_regime()
-        model = self._model = self._build(keys, refit=self.iteration % self.options.fit_every == 0)
-        self._model_keys = keys.tolist()
+        model = self._model = self._build(ids, refit=self.iteration % self.options.fit_every == 0)
+        self._model_keys = ids.tolist()
         if self.x is None:
-            everything = self.history.recent(None)
-            best = best_index(self.history.y[everything], self.setup.terms)
-            self.x = self.history.u[everything[best]].copy()
+            everything = self.archive.recent(None)
+            best = best_index(self.archive.y[everything], self.setup.terms)
+            self.x = self.archive.u[everything[best]].copy()
         else:
             self._step(model, self.x)
         self.iteration += 1
-        self._batch = []
+        self._open_ids = []
         count = int(at(self.options.repeats, self.iteration))
         repeats = count + (self._probes() if self.iteration == 1 else 0)
         aware = repeats if self.options.condition_on_repeats else 0
@@ -179,7 +179,7 @@ class Lcbo(QueuedMethod):
 
     def _settle_regime(self) -> None:
         """Decide, once the probes are in, whether this run is quiet or noisy."""
-        scale = Scaling.of(self.history.y[self.history.recent(None)]).std
+        scale = Scaling.of(self.archive.y[self.archive.recent(None)]).std
         scatter, dof = self.repeats.scatter(scale)
         level = scatter / np.maximum(dof, 1.0)
         self.regime = NOISY if (level > NOISE_THRESHOLD).any() else QUIET
@@ -194,8 +194,8 @@ class Lcbo(QueuedMethod):
             size = min(size, self.options.window_limit)
         return max(size, 2)
 
-    def _build(self, keys: NDArray[np.intp], refit: bool) -> Model:
-        return self.surrogate.build(self.history.u[keys], self.history.y[keys], self.repeats, refit)
+    def _build(self, ids: NDArray[np.intp], refit: bool) -> Model:
+        return self.surrogate.build(self.archive.u[ids], self.archive.y[ids], self.repeats, refit)
 
     def _current_model(self) -> Model | None:
         """The model with everything told so far, for the answer; hyperparameters as last fitted.
@@ -205,12 +205,12 @@ class Lcbo(QueuedMethod):
         if self._model is None:
             return None
         if self._answer is None or self._answer[0] != self._told:
-            self._answer = self._told, self._build(self.history.recent(self._window()), refit=False)
+            self._answer = self._told, self._build(self.archive.recent(self._window()), refit=False)
         return self._answer[1]
 
     def _step(self, model: Model, x: Array) -> None:
-        here = [key for key in self._batch if np.array_equal(self.history.u[key], x)]
-        if here and (self.history.status[here] == FAILED).all() and self.last_step.any():
+        here = [id for id in self._open_ids if np.array_equal(self.archive.u[id], x)]
+        if here and (self.archive.status[here] == FAILED).all() and self.last_step.any():
             # The iterate cannot be evaluated: go back halfway towards the last good one.
             self.last_step = 0.5 * self.last_step
             self.x = x - self.last_step
@@ -218,18 +218,18 @@ class Lcbo(QueuedMethod):
         post = model.gp.posterior(torch.from_numpy(x))
         gradient = post.gradient.numpy()
         self.uncertainty = _uncertainty(post)
-        values = standardised_terms(model, post.mean.numpy(), self.setup.terms)
+        values = standardized_terms(model, post.mean.numpy(), self.setup.terms)
         slopes = self._sign[:, None] * gradient[self._rows]
         if self.options.step == "penalty":
             rho, eta = (at(s, self.iteration) for s in (self.options.rho, self.options.eta))
             direction = penalty_gradient(gradient[0], values, slopes, self._equality, rho)
-            moved = projected_step(x, direction, eta, self.options.normalise)
+            moved = projected_step(x, direction, eta, self.options.normalize)
             self.last_step, self.x = moved - x, moved
             return
         values = values + self._margins(post, slopes)
-        step = linearised_step(x, gradient[0], values, slopes, self._equality, self.radius)
+        step = linearized_step(x, gradient[0], values, slopes, self._equality, self.radius)
         budget = self.setup.budget
-        spent = None if budget is None else self.history.size / budget
+        spent = None if budget is None else self.archive.size / budget
         self.radius = adapted_radius(self.radius, step, self.last_step, self.options.radius[1:], spent)
         self.last_step, self.x = step, x + step
 
@@ -243,13 +243,13 @@ class Lcbo(QueuedMethod):
         """Points that teach most about the gradients at x_k, given all that is pending or planned."""
         assert self.x is not None
         assert self._model is not None
-        pending = self.history.u[self.history.pending(max(self.history.size - 4096, 0))]
+        pending = self.archive.u[self.archive.pending(max(self.archive.size - 4096, 0))]
         known = np.concatenate([pending, np.array(planned).reshape(-1, self.setup.dim)])
         x = torch.from_numpy(self.x)
         gp = self._model.gp.conditioned(torch.from_numpy(known))
         delta = self.regime.delta if self.options.delta == "auto" else self.options.delta
         box = Box.around(x, 1.0 if delta is None else float(delta))
-        rng = generator(self.setup.seed, "explore", self.history.size)
+        rng = generator(self.setup.seed, "explore", self.archive.size)
         points: Array = self.explorer(gp, x, count, box, rng).numpy()
         return points
 
@@ -282,7 +282,7 @@ def _surrogate(setup: Setup, options: LcboOptions) -> Surrogate:
     return Surrogate(
         start,
         fits[options.fit],
-        standardise=options.standardise,
+        standardize=options.standardize,
         average_repeats=options.average_repeats,
         noise_var=setup.noise_var,
     )

@@ -49,12 +49,12 @@ class LcboOptions:
         explorer: ``fast``, ``paper``, ``sequential``, or ``axes`` for batches of hundreds.
         explorer_options: settings of the explorer (starts, steps, rate, temperature, ...).
         condition_on_repeats: exploration knows that the iterate is evaluated in the same batch.
-        step: ``linearised`` or ``penalty``.
+        step: ``linearized`` or ``penalty``.
         rho: penalty factor of the penalty step.
         eta: length of the penalty step.
-        normalise: divide the penalty gradient by its Euclidean norm.
-        radius: first radius of the linearised step and its bounds ``(start, least, most)``.
-        margin: posterior standard deviations kept from an inequality by the linearised step.
+        normalize: divide the penalty gradient by its Euclidean norm.
+        radius: first radius of the linearized step and its bounds ``(start, least, most)``.
+        margin: posterior standard deviations kept from an inequality by the linearized step.
         kernel: ``rbf`` or ``matern52``, or ``auto``: what the regime says.
         ard: one lengthscale per variable (with ``fit="map"``).
         fit: ``lattice``, ``map`` (the paper's priors) or ``fixed``.
@@ -62,7 +62,7 @@ class LcboOptions:
         fit_every: iterations between fits.
         hyperparameters: ``lengthscale``, ``outputscale``, ``noise_var`` and prior ``mean``, each a number
             or one per output; where a fit starts, or where ``fixed`` stays.
-        standardise: z-score outputs over the window.
+        standardize: z-score outputs over the window.
         average_repeats: the mean of repeats is one observation with unreduced noise (authors' code).
         wait_for_all: a step needs the whole batch; otherwise half of it, when more work is asked for.
     """
@@ -76,10 +76,10 @@ class LcboOptions:
     explorer: str = "fast"
     explorer_options: Mapping[str, Any] = field(default_factory=dict)
     condition_on_repeats: bool = True
-    step: str = "linearised"
+    step: str = "linearized"
     rho: Schedule = field(default=Power(10.0, 0.25))  # paper, Table 1
     eta: Schedule = 0.25  # paper, Table 1
-    normalise: bool = True
+    normalize: bool = True
     radius: tuple[float, float, float] = (0.1, 0.02, 0.5)
     margin: float = 1.0
     kernel: str = "auto"
@@ -88,7 +88,7 @@ class LcboOptions:
     learn_noise: bool = False
     fit_every: int = 3
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
-    standardise: bool = True
+    standardize: bool = True
     average_repeats: bool = False
     wait_for_all: bool = False
 
@@ -115,7 +115,7 @@ def paper_preset(dim: int) -> dict[str, Any]:
 
 
 def theory_preset(dim: int) -> dict[str, Any]:
-    """The theorem's schedules: growing batches, no window, box, normalisation or standardisation.
+    """The theorem's schedules: growing batches, no window, box, normalization or standardization.
 
     The step needs ``eta = Power(1 / (2 L), -1/2)`` with the problem's smoothness L, and the true
     hyperparameters; both are given as options.
@@ -129,8 +129,8 @@ def theory_preset(dim: int) -> dict[str, Any]:
         "explorer": "axes",
         "rho": Power(1.0, 0.25),
         "eta": Power(0.5, -0.5),
-        "normalise": False,
+        "normalize": False,
         "fit": "fixed",
-        "standardise": False,
+        "standardize": False,
         "hyperparameters": {"lengthscale": 1.0, "outputscale": 1.0, "noise_var": 0.01},
     }

@@ -16,8 +16,8 @@ from torch import Tensor
 from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.thompson import SAMPLERS
 from lcbo.methods.base.archive import PENDING
-from lcbo.methods.base.model_based import AllDataMethod
-from lcbo.methods.protocol import Array, Event, Proposal, Setup
+from lcbo.methods.base.model_based import ModelBased
+from lcbo.methods.protocol import Array, Call, Proposal, Setup
 from lcbo.methods.regions.options import RegionOptions
 from lcbo.models.gp import Hyperparameters
 from lcbo.models.growing import WARM_FIT, GrowingModel
@@ -29,7 +29,7 @@ from lcbo.steps.trust_region import Region, RegionEvent, Rules
 LEAST_GAIN = 1e-3  # of the best value: a smaller improvement is no success
 
 
-class TrustRegionMethod(AllDataMethod):
+class TrustRegionMethod(ModelBased):
     """The state machine: initial design, then batches chosen in the region around the best point.
 
     A batch is judged when all of it is told. Points asked for beyond it are judged with the first batch that
@@ -38,7 +38,7 @@ class TrustRegionMethod(AllDataMethod):
 
     Attributes:
         region: the trust region now.
-        events: what happened to it after every batch.
+        diagnostics: what happened to it after every batch.
     """
 
     def __init__(
@@ -47,23 +47,23 @@ class TrustRegionMethod(AllDataMethod):
         growing = GrowingModel(
             Hyperparameters.start(setup.n_outputs, options.kernel, options.hyperparameters),
             WARM_FIT if options.fit == "map" else None,
-            standardise=options.standardise,
+            standardize=options.standardize,
         )
         super().__init__(setup, growing, transform)
         self.options = options
-        self.batch = math.ceil(setup.dim / 2) if options.batch is None else options.batch
+        self.batch_size = math.ceil(setup.dim / 2) if options.batch is None else options.batch
         self.rules = Rules.of(
-            options.length, setup.dim, self.batch, options.success_tolerance, options.failure_tolerance
+            options.length, setup.dim, self.batch_size, options.success_tolerance, options.failure_tolerance
         )
         self.region = Region(self.rules.first)
-        self.events: list[RegionEvent] = []
+        self.diagnostics: list[RegionEvent] = []
         self.sampler = SAMPLERS[options.sampler]
-        self._batch: list[int] = []
+        self._open_ids: list[int] = []
         self._unjudged: list[int] = []
 
     @abstractmethod
-    def centre(self, y: Array) -> int:
-        """Return which of ``n x B`` outputs is that of the region's centre."""
+    def center(self, y: Array) -> int:
+        """Return which of ``n x B`` outputs is that of the region's center."""
 
     @abstractmethod
     def succeeded(self, y: Array, fresh: NDArray[np.bool_]) -> bool:
@@ -71,18 +71,18 @@ class TrustRegionMethod(AllDataMethod):
 
     @abstractmethod
     def choose(
-        self, model: Model, conditions: Conditions, centre: Tensor, count: int, rng: np.random.Generator
+        self, model: Model, conditions: Conditions, center: Tensor, count: int, rng: np.random.Generator
     ) -> Tensor:
-        """Return ``count x d`` points of the region around ``centre``."""
+        """Return ``count x d`` points of the region around ``center``."""
 
     @torch.inference_mode()
     def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:
         """Return new proposals without blocking; see the protocol."""
-        if not self._queue and not (self.history.status[self._batch] == PENDING).any():
+        if not self._queue and not (self.archive.status[self._open_ids] == PENDING).any():
             self._advance()
         points, further = self._take(n, most)
         proposals = [self._propose(u, role) for u, role in points]
-        self._batch += [proposal.key for proposal in proposals]
+        self._open_ids += [proposal.id for proposal in proposals]
         if further:
             chosen = self._uniform if self.iteration == 0 else self._chosen
             proposals += [self._propose(u, "explore") for u in chosen(further)]
@@ -103,65 +103,65 @@ class TrustRegionMethod(AllDataMethod):
         }
 
     def state(self) -> dict[str, Any]:
-        """Return region, events, hyperparameters and what of the batch is still to be asked for."""
+        """Return region, diagnostics, hyperparameters and what of the batch is still to be asked for."""
         return {
             **self._queue_state(),
             "region": asdict(self.region),
-            "events": [asdict(event) for event in self.events],
+            "events": [asdict(event) for event in self.diagnostics],
             "model": self._growing.state(),
-            "batch": self._batch,
+            "batch": self._open_ids,
             "unjudged": self._unjudged,
             "included": self.n_included,
         }
 
-    def restore(self, state: Mapping[str, Any], events: Sequence[Event]) -> None:
+    def restore(self, state: Mapping[str, Any], calls: Sequence[Call]) -> None:
         """Go on from a state: enter the evaluations; the model is built when it is needed."""
-        self._restore_queue(state, events)
+        self._restore_queue(state, calls)
         self.region = Region(**state["region"])
-        self.events = [RegionEvent(**event) for event in state["events"]]
+        self.diagnostics = [RegionEvent(**event) for event in state["events"]]
         self._growing.restore(state["model"])
-        self._batch, self._unjudged = list(state["batch"]), list(state["unjudged"])
+        self._open_ids, self._unjudged = list(state["batch"]), list(state["unjudged"])
         self.n_included = state["included"]
 
     def _propose(self, u: Array, role: str) -> Proposal:
-        key = self.history.add(u)
-        self._unjudged.append(key)
-        return Proposal(key, u, role, self.iteration)
+        id = self.archive.add(u)
+        self._unjudged.append(id)
+        return Proposal(id, u, role, self.iteration)
 
     def _advance(self) -> None:
         """Judge the batch that has ended, fit, and queue the next one."""
-        self._batch = []
-        keys = self.history.recent(None)
-        if len(keys) == 0:
+        self._open_ids = []
+        ids = self.archive.recent(None)
+        if len(ids) == 0:
             self._queue_another_design()
             return
-        ended = [key for key in self._unjudged if self.history.status[key] != PENDING]
-        self._unjudged = [key for key in self._unjudged if self.history.status[key] == PENDING]
+        ended = [id for id in self._unjudged if self.archive.status[id] != PENDING]
+        self._unjudged = [id for id in self._unjudged if self.archive.status[id] == PENDING]
         if self.iteration == 0:
             self._record("start", self.region.length)
         else:
-            fresh = np.isin(keys, ended)
-            success = bool(fresh.any()) and self.succeeded(self.history.y[keys], fresh)
+            fresh = np.isin(ids, ended)
+            success = bool(fresh.any()) and self.succeeded(self.archive.y[ids], fresh)
             self.region, changes = self.region.judged(success, self.rules)
             for kind, length in changes:
                 self._record(kind, length)
         if self.iteration % self.options.fit_every == 0:
             self._model(refit=True)
         self.iteration += 1
-        self._queue = [(u, "explore") for u in self._chosen(self.batch)]
+        self._queue = [(u, "explore") for u in self._chosen(self.batch_size)]
 
     def _record(self, kind: str, length: float) -> None:
-        evaluations = int((self.history.status != PENDING).sum()) - self.n_included
-        self.events.append(RegionEvent(kind, length, self.iteration, evaluations))
+        evaluations = int((self.archive.status != PENDING).sum()) - self.n_included
+        self.diagnostics.append(RegionEvent(kind, length, self.iteration, evaluations))
 
     def _chosen(self, count: int) -> Array:
         """Points of the region around the best point, by the model of all that is told."""
-        keys = self.history.recent(None)
-        u, y = self.history.u[keys], self.history.y[keys]
+        ids = self.archive.recent(None)
+        u, y = self.archive.u[ids], self.archive.y[ids]
         model, _, terms = self._model()
-        rng = generator(self.setup.seed, "thompson", self.history.size)
+        rng = generator(self.setup.seed, "thompson", self.archive.size)
         conditions = Conditions.of(terms, model.scaling)
         points: Array = self.choose(
-            model, conditions, torch.from_numpy(u[self.centre(y)]), count, rng
+            model, conditions, torch.from_numpy(u[self.center(y)]), count, rng
         ).numpy()
         return points

@@ -22,7 +22,7 @@ class HdSafeBo(TrustRegionMethod):
 
     options: HdsafeboOptions
 
-    def centre(self, y: Array) -> int:
+    def center(self, y: Array) -> int:
         """Return the best safe point, else the one of least objective."""
         if (total_violation(y, self.setup.terms) == 0.0).any():
             return best_index(y, self.setup.terms)
@@ -37,7 +37,7 @@ class HdSafeBo(TrustRegionMethod):
         return not np.isfinite(best) or bool(y[fresh, 0].min() < best - LEAST_GAIN * abs(best))
 
     def choose(
-        self, model: Model, conditions: Conditions, centre: Tensor, count: int, rng: np.random.Generator
+        self, model: Model, conditions: Conditions, center: Tensor, count: int, rng: np.random.Generator
     ) -> Tensor:
         """Return one candidate of the optimistic safe set per draw of the objective.
 
@@ -46,7 +46,7 @@ class HdSafeBo(TrustRegionMethod):
         """
         length = self.region.length
         while True:
-            z = sobol(Box.around(centre, 0.5 * length), max(self.options.n_candidates, count), rng)
+            z = sobol(Box.around(center, 0.5 * length), max(self.options.n_candidates, count), rng)
             safe = optimistic(model.gp, z, conditions, self.options.beta)
             if int(safe.sum()) >= count:
                 z = z[safe]

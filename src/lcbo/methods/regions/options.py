@@ -36,8 +36,8 @@ class RegionOptions:
         fit: ``map`` (the paper's priors) or ``fixed``.
         fit_every: iterations between fits.
         hyperparameters: ``lengthscale``, ``outputscale``, ``noise_var`` and prior ``mean``, each a number
-            or one per output, for standardised outputs; where a fit starts, or where ``fixed`` stays.
-        standardise: z-score outputs over all data.
+            or one per output, for standardized outputs; where a fit starts, or where ``fixed`` stays.
+        standardize: z-score outputs over all data.
     """
 
     batch: int | None = None  # paper, Table 1: ceil(d / 2)
@@ -50,7 +50,7 @@ class RegionOptions:
     fit: str = "map"  # paper, appendix "Algorithm Setup"
     fit_every: int = 5  # paper, appendix "Algorithm Setup"
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
-    standardise: bool = True  # paper, appendix "Algorithm Setup"
+    standardize: bool = True  # paper, appendix "Algorithm Setup"
 
     def __post_init__(self) -> None:
         _choice("sampler", self.sampler, ("pathwise", "exact"))
@@ -69,7 +69,7 @@ class ScboOptions(RegionOptions):
     """Settings of one SCBO run; the defaults are the paper's Table 1.
 
     Attributes:
-        perturbation: probability with which a candidate moves a coordinate away from the centre, at least
+        perturbation: probability with which a candidate moves a coordinate away from the center, at least
             one always; ``None``: ``min(1, 20 / d)``.
         transforms: ``zscore``, or before it ``bilog`` of the constraints, or ``original``: that and a
             Gaussian copula of the objective, as in the SCBO paper.

@@ -28,7 +28,7 @@ class Scbo(TrustRegionMethod):
         share = options.perturbation
         self.perturbation = min(1.0, 20.0 / setup.dim) if share is None else share
 
-    def centre(self, y: Array) -> int:
+    def center(self, y: Array) -> int:
         """Return the best feasible point, else the one of least violation."""
         return best_index(y, self.setup.terms)
 
@@ -45,11 +45,11 @@ class Scbo(TrustRegionMethod):
         return bool(violation[fresh].min() < least)
 
     def choose(
-        self, model: Model, conditions: Conditions, centre: Tensor, count: int, rng: np.random.Generator
+        self, model: Model, conditions: Conditions, center: Tensor, count: int, rng: np.random.Generator
     ) -> Tensor:
         """Return one candidate per joint draw of all outputs."""
-        box = Box.around(centre, 0.5 * self.region.length)
-        z = masked(sobol(box, max(self.options.n_candidates, count), rng), centre, self.perturbation, rng)
+        box = Box.around(center, 0.5 * self.region.length)
+        z = masked(sobol(box, max(self.options.n_candidates, count), rng), center, self.perturbation, rng)
         draws = self.sampler(model.gp, z, count, rng)
         violation = conditions.violation(draws) if conditions.rows else torch.zeros_like(draws[:, 0])
         return z[picks(draws[:, 0], violation)]

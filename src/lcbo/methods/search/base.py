@@ -12,15 +12,15 @@ import torch
 from torch import Tensor
 
 from lcbo.acquisition.conditions import Conditions
-from lcbo.acquisition.maximize import MAXIMISERS, Maximiser, Objective
+from lcbo.acquisition.maximize import MAXIMIZERS, AcquisitionFunction, Maximizer
 from lcbo.acquisition.moments import Predictor, inverse_covariance
 from lcbo.errors import ArgumentError
 from lcbo.methods.base.design import best_index, total_violation
-from lcbo.methods.base.model_based import AllDataMethod
-from lcbo.methods.protocol import Array, Event, Proposal, Setup
+from lcbo.methods.base.model_based import ModelBased
+from lcbo.methods.protocol import Array, Call, Proposal, Setup
 from lcbo.methods.search.options import GlobalOptions
 from lcbo.models.fit import Gamma, LogNormal, MapFit, Prior, RestartedFit
-from lcbo.models.gp import Hyperparameters, LocalGP
+from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.models.growing import WARM_FIT, GrowingModel
 from lcbo.models.kernels import PROFILES
 from lcbo.models.transforms import TRANSFORMS
@@ -29,7 +29,7 @@ from lcbo.random import generator
 T = TypeVar("T")
 
 
-class GlobalSearch(AllDataMethod):
+class GlobalSearch(ModelBased):
     """The state machine: initial design, then one evaluation per iteration.
 
     Further points asked for while evaluations are out condition the model on the pending ones (outcomes
@@ -40,14 +40,16 @@ class GlobalSearch(AllDataMethod):
         transform = _chosen("transforms", TRANSFORMS, options.transforms)
         super().__init__(setup, _growing(setup, options), transform)
         self._fit_every = options.fit_every
-        self._maximiser = _maximiser(options)
+        self._maximizer = _maximizer(options)
         self._fitted_at: int | None = None
         self._told = 0
-        self._inverse: tuple[LocalGP, Tensor | None] | None = None
+        self._inverse: tuple[BatchedGP, Tensor | None] | None = None
 
     @abstractmethod
-    def acquisition(self, predictor: Predictor, conditions: Conditions, best: float | None) -> Objective:
-        """Return what the next point maximises.
+    def acquisition(
+        self, predictor: Predictor, conditions: Conditions, best: float | None
+    ) -> AcquisitionFunction:
+        """Return what the next point maximizes.
 
         Args:
             predictor: of the model, conditioned on what is pending.
@@ -67,9 +69,9 @@ class GlobalSearch(AllDataMethod):
             return proposals + [self._propose(u, "explore") for u in self._uniform(further)]
         return proposals + self._search(further)
 
-    def tell(self, key: int, y: Array | None) -> None:
+    def tell(self, id: int, y: Array | None) -> None:
         """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
-        super().tell(key, y)
+        super().tell(id, y)
         self._told += y is not None
 
     @property
@@ -88,21 +90,21 @@ class GlobalSearch(AllDataMethod):
             "model": self._growing.state(),
         }
 
-    def restore(self, state: Mapping[str, Any], events: Sequence[Event]) -> None:
+    def restore(self, state: Mapping[str, Any], calls: Sequence[Call]) -> None:
         """Go on from a state; the next ask builds the model, which is a function of state and data."""
-        self._restore_queue(state, events)
+        self._restore_queue(state, calls)
         self._fitted_at = state["fitted_at"]
         self._growing.restore(state["model"])
 
     def _pending(self) -> Array:
-        return self.history.u[self.history.pending(0)]
+        return self.archive.u[self.archive.pending(0)]
 
     def _informed(self, idle: bool) -> bool:
         """Whether a model makes sense: half of the initial design is in, or no more of it will come."""
         return self._told > 0 and (idle or 2 * self._told >= self.setup.n_init)
 
     def _propose(self, u: Array, role: str) -> Proposal:
-        return Proposal(self.history.add(u), u, role, self.iteration)
+        return Proposal(self.archive.add(u), u, role, self.iteration)
 
     def _search(self, count: int) -> list[Proposal]:
         """Points where the acquisition is largest, each chosen with all earlier ones pending."""
@@ -112,8 +114,8 @@ class GlobalSearch(AllDataMethod):
         model, y, terms = self._model(refit=due)
         if due:
             self._fitted_at = self.iteration
-        keys = self.history.recent(None)
-        near = self.history.u[keys[best_index(self.history.y[keys], self.setup.terms)]]
+        ids = self.archive.recent(None)
+        near = self.archive.u[ids[best_index(self.archive.y[ids], self.setup.terms)]]
         conditions = Conditions.of(terms, model.scaling)
         feasible = total_violation(y, terms) == 0.0
         values = (y[feasible, 0] - model.scaling.mean[0]) / model.scaling.std[0]
@@ -123,8 +125,8 @@ class GlobalSearch(AllDataMethod):
         proposals = []
         for left in range(count, 0, -1):
             self.iteration += 1
-            rng = generator(self.setup.seed, "acquisition", self.history.size)
-            u = self._maximiser(self.acquisition(Predictor(gp, inverse), conditions, best), near[None], rng)
+            rng = generator(self.setup.seed, "acquisition", self.archive.size)
+            u = self._maximizer(self.acquisition(Predictor(gp, inverse), conditions, best), near[None], rng)
             proposals.append(self._propose(u, "explore"))
             if left > 1:
                 gp = gp.conditioned(torch.from_numpy(u)[None])
@@ -144,11 +146,11 @@ def _chosen(option: str, choices: Mapping[str, T], given: str) -> T:
     return choices[given]
 
 
-def _maximiser(options: GlobalOptions) -> Maximiser:
-    kind, given = _chosen("optimiser", MAXIMISERS, options.optimiser), options.optimiser_options
+def _maximizer(options: GlobalOptions) -> Maximizer:
+    kind, given = _chosen("optimizer", MAXIMIZERS, options.optimizer), options.optimizer_options
     known = [f.name for f in fields(kind)]
     if unknown := sorted(set(given) - set(known)):
-        raise ArgumentError("options", f"'optimiser_options' out of {', '.join(known)}", unknown)
+        raise ArgumentError("options", f"'optimizer_options' out of {', '.join(known)}", unknown)
     return kind(**given)
 
 
@@ -176,4 +178,4 @@ def _growing(setup: Setup, options: GlobalOptions) -> GrowingModel:
         "map": replace(WARM_FIT, lengthscale_prior=prior) if few else several_modes,
         "fixed": None,
     }
-    return GrowingModel(start, _chosen("fit", fits, options.fit), standardise=options.standardise)
+    return GrowingModel(start, _chosen("fit", fits, options.fit), standardize=options.standardize)

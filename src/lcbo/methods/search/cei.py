@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.improvement import LogConstrainedImprovement
-from lcbo.acquisition.maximize import Objective
+from lcbo.acquisition.maximize import AcquisitionFunction
 from lcbo.acquisition.moments import Predictor
 from lcbo.methods.search.base import GlobalSearch
 
@@ -12,6 +12,8 @@ from lcbo.methods.search.base import GlobalSearch
 class Cei(GlobalSearch):
     """Improves on the best feasible value observed; until there is one, seeks feasibility alone."""
 
-    def acquisition(self, predictor: Predictor, conditions: Conditions, best: float | None) -> Objective:
+    def acquisition(
+        self, predictor: Predictor, conditions: Conditions, best: float | None
+    ) -> AcquisitionFunction:
         """Return log CEI, or the log probability of feasibility while nothing feasible was observed."""
         return LogConstrainedImprovement(predictor, conditions, best)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.exact_penalty import ExactPenalty
-from lcbo.acquisition.maximize import Objective
+from lcbo.acquisition.maximize import AcquisitionFunction
 from lcbo.acquisition.moments import Predictor
 from lcbo.methods.protocol import Setup
 from lcbo.methods.search.base import GlobalSearch
@@ -15,14 +15,16 @@ from lcbo.steps.schedules import at
 
 
 class Epbo(GlobalSearch):
-    """Minimises the lower confidence bound of f plus a growing penalty of those of the violations."""
+    """Minimizes the lower confidence bound of f plus a growing penalty of those of the violations."""
 
     def __init__(self, setup: Setup, options: EpboOptions) -> None:
         super().__init__(setup, options)
         self._beta, self._rho = options.beta, options.rho
 
-    def acquisition(self, predictor: Predictor, conditions: Conditions, _best: float | None) -> Objective:
-        """Return the negative penalised bound with the penalty factor of this iteration."""
+    def acquisition(
+        self, predictor: Predictor, conditions: Conditions, _best: float | None
+    ) -> AcquisitionFunction:
+        """Return the negative penalized bound with the penalty factor of this iteration."""
         return ExactPenalty(predictor, conditions, at(self._rho, self.iteration), self._beta)
 
     def info(self) -> Mapping[str, float]:

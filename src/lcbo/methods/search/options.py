@@ -14,9 +14,9 @@ class GlobalOptions:
     """What `cei` and `epbo` share; the defaults are the paper's.
 
     Attributes:
-        optimiser: ``adam`` (projected, from uniform starts) or ``lbfgs`` (from the best of many Sobol points
+        optimizer: ``adam`` (projected, from uniform starts) or ``lbfgs`` (from the best of many Sobol points
             and of a cloud around the best observed point).
-        optimiser_options: ``starts``, ``steps``, and ``rate`` of ``adam`` or ``raw`` of ``lbfgs``.
+        optimizer_options: ``starts``, ``steps``, and ``rate`` of ``adam`` or ``raw`` of ``lbfgs``.
         kernel: ``rbf`` or ``matern52``.
         ard: one lengthscale per variable.
         fit: ``map`` or ``fixed``.
@@ -26,13 +26,13 @@ class GlobalOptions:
         fit_every: iterations between fits.
         hyperparameters: ``lengthscale``, ``outputscale``, ``noise_var`` and prior ``mean``, each a number
             or one per output; where a fit starts, or where ``fixed`` stays.
-        standardise: z-score outputs over all data.
+        standardize: z-score outputs over all data.
         transforms: ``zscore``, or before it ``bilog`` of the constraints, or ``original``: that and a
             Gaussian copula of the objective, as in the SCBO paper.
     """
 
-    optimiser: str = "adam"  # paper, Table 1
-    optimiser_options: Mapping[str, Any] = field(default_factory=dict)
+    optimizer: str = "adam"  # paper, Table 1
+    optimizer_options: Mapping[str, Any] = field(default_factory=dict)
     kernel: str = "rbf"  # paper, appendix "Algorithm Setup"
     ard: bool = False  # paper is silent; authors' code
     fit: str = "map"
@@ -40,7 +40,7 @@ class GlobalOptions:
     learn_noise: bool = False  # paper: the noise is the constant 0.01
     fit_every: int = 5  # paper, appendix "Algorithm Setup"
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
-    standardise: bool = True
+    standardize: bool = True
     transforms: str = "zscore"  # paper, appendix "Algorithm Setup"
 
 

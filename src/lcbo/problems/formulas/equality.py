@@ -20,7 +20,7 @@ class EqSphere(Analytic):
 
         min a.x   s.t.  h1 = |x - 0.5|^2 - 0.09 = 0,   x in [0, 1]^d,   a ~ linspace(1, 2, d), |a| = 1
 
-    The answer is x = 0.5 - 0.3 a. The curvature of the constraint is what is hard: a linearised step
+    The answer is x = 0.5 - 0.3 a. The curvature of the constraint is what is hard: a linearized step
     always leaves the sphere outwards.
 
     Args:
@@ -42,7 +42,7 @@ class EqSphere(Analytic):
         return value
 
     def h(self, X: Array) -> Sequence[Array]:
-        """Squared distance from the centre, less the squared radius."""
+        """Squared distance from the center, less the squared radius."""
         return (((X - 0.5) ** 2).sum(axis=1) - _RADIUS**2,)
 
 

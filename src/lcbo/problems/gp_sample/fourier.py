@@ -5,7 +5,7 @@ A function with squared-exponential covariance, lengthscales l and variance 1 is
     f(x) = sqrt(2 / D) sum_j w_j cos(omega_j . x + b_j),
     omega_j ~ N(0, diag(1 / l^2)),   b_j ~ U(0, 2 pi),   w_j ~ N(0, 1),   D = 2000
 
-(Rahimi and Recht, Advances in Neural Information Processing Systems 20, 2007). What is optimised is this
+(Rahimi and Recht, Advances in Neural Information Processing Systems 20, 2007). What is optimized is this
 finite sum, so values and gradients are exact.
 """
 

@@ -22,7 +22,7 @@ OBSERVATIONS, ACTIONS = 17, 6
 HORIZON = 1000
 _SUBSTEPS = 5
 _RESET_NOISE = 0.1
-_NORMALISER_SEED, _NORMALISER_STEPS = 42, 2000
+_NORMALIZER_SEED, _NORMALIZER_STEPS = 42, 2000
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Episode:
 
 
 class Cheetah:
-    """The robot and the statistics its observations are normalised with.
+    """The robot and the statistics its observations are normalized with.
 
     Attributes:
         mean: ``17`` means of the observations under random actions.
@@ -49,7 +49,7 @@ class Cheetah:
         self.data = mujoco.MjData(self.model)
         self.seconds_per_step = float(self.model.opt.timestep * _SUBSTEPS)
         self._rest = (self.data.qpos.copy(), self.data.qvel.copy())
-        self.mean, self.std = self._normaliser()
+        self.mean, self.std = self._normalizer()
 
     def _reset(self, rng: np.random.Generator) -> None:
         qpos, qvel = self._rest
@@ -58,17 +58,17 @@ class Cheetah:
         self.data.qvel[:] = qvel + _RESET_NOISE * rng.standard_normal(qvel.size)
         self._mujoco.mj_forward(self.model, self.data)
 
-    def _normaliser(self) -> tuple[Array, Array]:
+    def _normalizer(self) -> tuple[Array, Array]:
         """Mean and standard deviation of the observations before each of 2000 random steps.
 
         Resets from seed 42, actions from a generator of their own with seed 42, rounded to float32 like
         Gymnasium's action space; the resets continue one stream.
         """
-        resets = np.random.default_rng(_NORMALISER_SEED)
-        actions = np.random.default_rng(_NORMALISER_SEED)
+        resets = np.random.default_rng(_NORMALIZER_SEED)
+        actions = np.random.default_rng(_NORMALIZER_SEED)
         low, high = np.float32(-1.0), np.float32(1.0)
-        seen = np.empty((_NORMALISER_STEPS, OBSERVATIONS))
-        for i in range(_NORMALISER_STEPS):
+        seen = np.empty((_NORMALIZER_STEPS, OBSERVATIONS))
+        for i in range(_NORMALIZER_STEPS):
             if i % HORIZON == 0:
                 self._reset(resets)
             seen[i, :8] = self.data.qpos[1:]

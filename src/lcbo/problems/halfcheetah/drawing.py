@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 _FIRST, _FRAMES, _EVERY = 300, 10, 2  # steps of 0.05 s: from t = 15 s, every 0.1 s
 _COLUMNS = 5
 _BODY, _BACK, _FRONT = "#c98f4b", "#1f5fa8", "#b03a3a"
-_COLOURS = {"torso": _BODY, "head": _BODY, "b": _BACK, "f": _FRONT}
+_COLORS = {"torso": _BODY, "head": _BODY, "b": _BACK, "f": _FRONT}
 
 
 def draw_gait(problem: HalfCheetah, x: Array, path: str | Path | None = None) -> Figure:
-    """Ten frames of the first episode, a tenth of a second apart, each centred on the torso."""
+    """Ten frames of the first episode, a tenth of a second apart, each centered on the torso."""
     from matplotlib.figure import Figure
 
     robot = problem.cheetah
@@ -36,7 +36,7 @@ def draw_gait(problem: HalfCheetah, x: Array, path: str | Path | None = None) ->
     outcomes = problem.evaluate(x)
     figure.suptitle(
         f"mean velocity {outcomes['velocity']:.2f} m/s, energy {outcomes['energy'] / 1500.0:.2f} of limit "
-        "(hind leg blue, fore leg red; marks on the ground every metre)",
+        "(hind leg blue, fore leg red; marks on the ground every meter)",
         fontsize=11,
     )
     save(figure, path)
@@ -46,18 +46,18 @@ def draw_gait(problem: HalfCheetah, x: Array, path: str | Path | None = None) ->
 def _frame(axes: Any, robot: Cheetah, time: float) -> None:
     model, data = robot.model, robot.data
     robot.refresh()
-    centre = float(data.geom("torso").xpos[0])
+    center = float(data.geom("torso").xpos[0])
     for i in range(1, model.ngeom):
         name, (radius, half, _) = model.geom(i).name, model.geom_size[i]
         middle = data.geom_xpos[i]
         axis = data.geom_xmat[i].reshape(3, 3)[:, 2] * half
         ends = np.stack([middle - axis, middle + axis])
-        colour = _COLOURS.get(name) or _COLOURS[name[0]]
-        axes.plot(ends[:, 0], ends[:, 2], color=colour, linewidth=130 * radius, solid_capstyle="round")
+        color = _COLORS.get(name) or _COLORS[name[0]]
+        axes.plot(ends[:, 0], ends[:, 2], color=color, linewidth=130 * radius, solid_capstyle="round")
     axes.axhline(0.0, color=INK, linewidth=1.0)
-    marks = np.arange(np.floor(centre - 1.1), centre + 1.1)
+    marks = np.arange(np.floor(center - 1.1), center + 1.1)
     axes.plot(
         marks, np.full(len(marks), -0.06), "|", color=GHOST, markersize=8, markeredgewidth=2, clip_on=True
     )
-    axes.set(xlim=(centre - 1.1, centre + 1.1), ylim=(-0.12, 1.15), xticks=[], yticks=[], aspect="equal")
+    axes.set(xlim=(center - 1.1, center + 1.1), ylim=(-0.12, 1.15), xticks=[], yticks=[], aspect="equal")
     axes.set_title(f"t = {time:.2f} s", fontsize=9)

@@ -44,7 +44,7 @@ class Beam50(Benchmark):
     Args:
         aggregate: ``"lse"`` for one smoothed stress constraint, ``"none"`` for all 25.
         alpha: Sharpness of the smooth maximum; ignored without aggregation.
-        scale: ``"authors"`` minimises ``scaled_volume`` = volume / 100, noise sd 0.1 on it.
+        scale: ``"authors"`` minimizes ``scaled_volume`` = volume / 100, noise sd 0.1 on it.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Beam50(Benchmark):
         return outcomes | {"g_disp": tip / TIP_LIMIT - 1.0, "max_stress": stress.max(axis=1), "tip": tip}
 
     def plot(self, x: npt.ArrayLike, path: str | Path | None = None) -> Any:
-        """Draw the beam from the side and from above, coloured by stress utilisation."""
+        """Draw the beam from the side and from above, colored by stress utilization."""
         from lcbo.problems.structures.beam_drawing import draw_beam
 
         return draw_beam(self, self._checked_point(x), path)

@@ -1,4 +1,4 @@
-"""Picture of a stepped cantilever: both views of its profile and the utilisation along it."""
+"""Picture of a stepped cantilever: both views of its profile and the utilization along it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lcbo.problems.figures import INK, add_colour_bar, save, utilisation_colours
+from lcbo.problems.figures import INK, add_color_bar, save, utilization_colors
 from lcbo.problems.structures.beam50 import BEAM, STRESS_LIMIT, TIP_LIMIT, Beam50
 from lcbo.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_TALLEST = 3.0  # utilisation at which the bars are cut off
+_TALLEST = 3.0  # utilization at which the bars are cut off
 
 
 def draw_beam(problem: Beam50, x: Array, path: str | Path | None = None) -> Figure:
@@ -22,10 +22,10 @@ def draw_beam(problem: Beam50, x: Array, path: str | Path | None = None) -> Figu
     from matplotlib.figure import Figure
 
     width, height = x[None, 0::2], x[None, 1::2]
-    utilisation = BEAM.stress(width, height)[0] / STRESS_LIMIT
+    utilization = BEAM.stress(width, height)[0] / STRESS_LIMIT
     outcomes = problem.evaluate(x)
-    colours = utilisation_colours()
-    shades = colours.to_rgba(utilisation)
+    colors = utilization_colors()
+    shades = colors.to_rgba(utilization)
 
     figure = Figure(figsize=(10.0, 6.4), layout="constrained")
     side, top, bars = figure.subplots(3, 1, sharex=True, height_ratios=(1.0, 1.0, 0.9))
@@ -44,18 +44,18 @@ def draw_beam(problem: Beam50, x: Array, path: str | Path | None = None) -> Figu
         fontsize=11,
     )
     step = BEAM.length / BEAM.segments
-    bars.bar(BEAM.joints[:-1], utilisation, step, align="edge", color=shades, edgecolor=INK, linewidth=0.5)
+    bars.bar(BEAM.joints[:-1], utilization, step, align="edge", color=shades, edgecolor=INK, linewidth=0.5)
     bars.axhline(1.0, color=INK, linestyle="--", linewidth=1.0)
-    bars.set_title(f"largest stress {utilisation.max():.2f} of limit", fontsize=11)
+    bars.set_title(f"largest stress {utilization.max():.2f} of limit", fontsize=11)
     bars.set(xlabel="distance from the clamp (in)", ylabel="stress / limit", xlim=(-2.0, BEAM.length + 4.0))
-    bars.set_ylim(0.0, float(np.clip(1.05 * utilisation.max(), 1.25, _TALLEST)))
-    add_colour_bar(figure, colours, [side, top, bars], "stress / 40 000 psi")
+    bars.set_ylim(0.0, float(np.clip(1.05 * utilization.max(), 1.25, _TALLEST)))
+    add_color_bar(figure, colors, [side, top, bars], "stress / 40 000 psi")
     save(figure, path)
     return figure
 
 
 def _profile(axes: Any, size: Array, shades: Any, label: str) -> None:
-    """One view: segments centred on the axis of the beam, hatched clamp at the left."""
+    """One view: segments centered on the axis of the beam, hatched clamp at the left."""
     step = BEAM.length / BEAM.segments
     axes.bar(
         BEAM.joints[:-1],

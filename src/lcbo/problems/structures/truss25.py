@@ -85,7 +85,7 @@ class Truss25(Benchmark):
         aggregate: ``"lse"`` for the two smoothed constraints, ``"none"`` for all 25 stresses and 18
             displacements, each limited on both sides.
         alpha: Sharpness of the smooth maximum; ignored without aggregation.
-        scale: ``"authors"`` minimises ``scaled_weight`` = weight / 100, noise sd 0.1 on it.
+        scale: ``"authors"`` minimizes ``scaled_weight`` = weight / 100, noise sd 0.1 on it.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class Truss25(Benchmark):
         return outcomes | {"max_stress": stress.max(axis=1), "max_disp": disp.max(axis=1)}
 
     def plot(self, x: npt.ArrayLike, path: str | Path | None = None) -> Any:
-        """Draw the truss: thickness by area, colour by stress utilisation, deformed shape beside it."""
+        """Draw the truss: thickness by area, color by stress utilization, deformed shape beside it."""
         from lcbo.problems.structures.truss_drawing import draw_truss
 
         return draw_truss(self, self._checked_point(x), path)

@@ -1,4 +1,4 @@
-"""Picture of a truss design: areas, stress utilisation and the deformed shape."""
+"""Picture of a truss design: areas, stress utilization and the deformed shape."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lcbo.problems.figures import GHOST, INK, add_colour_bar, save, utilisation_colours
+from lcbo.problems.figures import GHOST, INK, add_color_bar, save, utilization_colors
 from lcbo.problems.structures.truss25 import DISPLACEMENT_LIMIT, LOADS, STRESS_LIMIT, SUPPORTS, Truss25
 from lcbo.types import Array
 
@@ -21,27 +21,27 @@ _ARROW_SIZE = 60.0  # in: length at which the largest load is drawn
 def draw_truss(problem: Truss25, x: Array, path: str | Path | None = None) -> Figure:
     """The truss twice: as designed, and deformed over its undeformed shape.
 
-    Thickness grows with the square root of the area, colour with |stress| / 40 000 psi.
+    Thickness grows with the square root of the area, color with |stress| / 40 000 psi.
     """
     from matplotlib.figure import Figure
 
     response = problem.model.respond(x[None, :], problem.force)
-    utilisation = np.abs(response.stress[0]) / STRESS_LIMIT
+    utilization = np.abs(response.stress[0]) / STRESS_LIMIT
     move = np.zeros_like(problem.model.nodes)
     move[problem.model.free_nodes] = response.displacement[0].reshape(-1, 3)
     factor = _DEFORMED_SIZE / max(float(np.abs(move).max()), 1e-12)
-    colours = utilisation_colours()
+    colors = utilization_colors()
     outcomes = problem.evaluate(x)
 
     figure = Figure(figsize=(11.0, 5.2), layout="constrained")
     left = figure.add_subplot(1, 2, 1, projection="3d")
     right = figure.add_subplot(1, 2, 2, projection="3d")
-    _bars(left, problem, problem.model.nodes, x, colours.to_rgba(utilisation))
+    _bars(left, problem, problem.model.nodes, x, colors.to_rgba(utilization))
     _nodes(left, problem)
     _loads(left, problem)
     left.set_title(f"design: {outcomes['weight']:.1f} lb, thickness by area", fontsize=11)
     _bars(right, problem, problem.model.nodes, np.full(len(x), 0.05), [GHOST] * len(x), style="--")
-    _bars(right, problem, problem.model.nodes + factor * move, x, colours.to_rgba(utilisation))
+    _bars(right, problem, problem.model.nodes + factor * move, x, colors.to_rgba(utilization))
     ratio = outcomes["max_disp"] / DISPLACEMENT_LIMIT
     right.set_title(
         f"deformed, drawn x{factor:.0f}: largest {outcomes['max_disp']:.3f} in ({ratio:.2f} of limit)",
@@ -49,15 +49,15 @@ def draw_truss(problem: Truss25, x: Array, path: str | Path | None = None) -> Fi
     )
     for axes in (left, right):
         _frame(axes)
-    add_colour_bar(figure, colours, [left, right], "|stress| / 40 000 psi")
+    add_color_bar(figure, colors, [left, right], "|stress| / 40 000 psi")
     save(figure, path)
     return figure
 
 
-def _bars(axes: Any, problem: Truss25, nodes: Array, areas: Array, colours: Any, style: str = "-") -> None:
-    for (start, end), area, colour in zip(problem.model.bars, areas, colours, strict=True):
+def _bars(axes: Any, problem: Truss25, nodes: Array, areas: Array, colors: Any, style: str = "-") -> None:
+    for (start, end), area, color in zip(problem.model.bars, areas, colors, strict=True):
         ends = nodes[[start, end]]
-        axes.plot(*ends.T, style, color=colour, linewidth=0.6 + 3.2 * np.sqrt(area), solid_capstyle="round")
+        axes.plot(*ends.T, style, color=color, linewidth=0.6 + 3.2 * np.sqrt(area), solid_capstyle="round")
 
 
 def _nodes(axes: Any, problem: Truss25) -> None:
