@@ -121,7 +121,7 @@ def long_run(path: Path, dim: int, count: int) -> None:
         ids = range(first, first + 4)
         points = rng.random((4, dim))
         handed = [
-            (Candidate(id, space.from_unit(u), "explore", first // 4), u)
+            Candidate(id, space.from_unit(u), u, "explore", first // 4)
             for id, u in zip(ids, points, strict=True)
         ]
         keys = list(range(max(first - 75, 0), first))

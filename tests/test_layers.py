@@ -19,14 +19,19 @@ LAYERS = {
     "steps": 3,
     "acquisition": 4,
     "methods": 5,
-    "evaluation": 6,
-    "optimizer": 7,
+    "optimizer": 6,
     "store": 7,
+    "evaluation": 7,
     "loop": 8,
     "reporting": 9,
     "testing": 9,
     "cli": 10,
     "__init__": 11,
+}
+EXCEPTIONS = {
+    # `Optimizer(store=path)` and `Optimizer.open(path)` are given a path, so somebody below the store has to
+    # reach for it: these functions, when they are called, and nothing else.
+    "optimizer/recorder.py": {"store"},
 }
 
 
@@ -49,14 +54,14 @@ def test_module_imports_only_lower_layers(path):
     assert part in LAYERS, f"give {part} a layer"
     if LAYERS[part] >= LAYERS["cli"]:
         return
-    for other in imported_parts(ast.parse(path.read_text())):
-        assert other in LAYERS, f"{path.name} imports lcbo.{other}, which has no layer"
-        lower = (
-            LAYERS[other] < LAYERS[part]
-            or other == part
-            or {part, other} <= {"optimizer", "store", "evaluation"}
-        )
-        assert lower, f"{part} (layer {LAYERS[part]}) imports {other} (layer {LAYERS[other]})"
+    above = {
+        other
+        for other in imported_parts(ast.parse(path.read_text()))
+        if other != part and LAYERS[other] >= LAYERS[part]
+    }
+    assert above == EXCEPTIONS.get(str(path.relative_to(SOURCE)), set()), (
+        f"{part} imports from above: {above}"
+    )
 
 
 def test_violation_is_noticed():

@@ -8,22 +8,25 @@ PUBLIC = [
     "Candidate",
     "Command",
     "Constraint",
+    "Evaluation",
     "EvaluationError",
     "LcboError",
+    "Method",
+    "MethodSpec",
     "ModelError",
     "NumericalRescueWarning",
     "Objective",
-    "Observation",
     "Optimizer",
     "OutcomeError",
     "Problem",
+    "Proposal",
     "Record",
     "Result",
-    "Run",
     "RunInUseError",
     "Snapshot",
     "StoreError",
     "StoreWarning",
+    "StoredRun",
     "TellError",
     "TooManyFailuresError",
     "WorkerError",
@@ -31,6 +34,7 @@ PUBLIC = [
     "open_run",
     "plot_convergence",
     "problems",
+    "register",
 ]
 
 HEAVY = {"torch", "botorch", "gpytorch", "matplotlib", "pandas", "scipy"}
@@ -65,3 +69,29 @@ def test_help_is_light():
         "from typer.testing import CliRunner; from lcbo.cli import app; CliRunner().invoke(app, ['--help'])"
     )
     assert not HEAVY & modules_after(code)
+
+
+def test_optimizer_alone_loads_nothing_of_store_benchmarks_and_workers():
+    loaded = modules_after("import lcbo.optimizer.optimizer")
+    assert not loaded & {"sqlite3", "tomllib", "matplotlib", "pandas", "multiprocessing", "cloudpickle"}
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("lcbo.")}
+    assert not rooms & {"store", "evaluation", "problems", "loop", "reporting", "cli", "testing"}
+
+
+def test_ask_and_tell_in_memory_load_nothing_more():
+    code = """
+import lcbo
+optimizer = lcbo.Optimizer(lcbo.Problem([(0, 1)] * 2), "sobol", budget=4)
+for candidate in optimizer.ask():
+    optimizer.tell(candidate.id, {"objective": 1.0})
+optimizer.result()
+"""
+    loaded = modules_after(code)
+    assert "sqlite3" not in loaded
+    assert not {
+        name for name in loaded if name.startswith(("lcbo.store", "lcbo.evaluation", "lcbo.problems"))
+    }
+
+
+def test_candidate_is_the_name_of_a_pending_evaluation():
+    assert lcbo.Candidate is lcbo.Evaluation

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from lcbo.optimizer.answer import versions
+from lcbo.optimizer.describe import describe_value, versions
 from lcbo.optimizer.optimizer import Optimizer
+from lcbo.problem import Problem
 from lcbo.problems import Benchmark
-from lcbo.store.describe import describe_value
 from lcbo.types import Array
 from reproduction.harness.score import (
     best_feasible,
@@ -39,9 +39,7 @@ def run_cell(cell: Cell, store: Path, result: Path) -> dict[str, Any]:
     problem = truth if evaluator.noisy is None else evaluator.noisy
     store.parent.mkdir(parents=True, exist_ok=True)
     options = cell.options(truth)
-    with Optimizer(
-        problem, cell.entry.method, budget=cell.budget, rng=cell.seed, options=options, store=store
-    ) as optimizer:
+    with _optimizer(problem, store, cell, options) as optimizer:
         assert optimizer.store is not None
         kept: dict[str, Any] = optimizer.store.meta().get("experiment", {"recommended": {}, "seconds": 0.0})
         marks = set(checkpoints(cell.budget).tolist())
@@ -63,6 +61,14 @@ def run_cell(cell: Cell, store: Path, result: Path) -> dict[str, Any]:
     fresh.write_text(json.dumps(summary, separators=(",", ":")) + "\n")
     fresh.replace(result)
     return summary
+
+
+def _optimizer(problem: Problem, store: Path, cell: Cell, options: dict[str, Any]) -> Optimizer:
+    """Return the optimizer of a cell: that of the run in its store, or of a new one."""
+    method, given = cell.entry.method, {"budget": cell.budget, "rng": cell.seed, "options": options}
+    if store.exists():
+        return Optimizer.open(store, problem, method=method, **given)
+    return Optimizer(problem, method, store=store, **given)
 
 
 def _mark(optimizer: Optimizer, kept: dict[str, Any]) -> None:
@@ -100,7 +106,7 @@ class _Evaluator:
 def _summary(cell: Cell, optimizer: Optimizer, evaluator: _Evaluator, kept: dict[str, Any]) -> dict[str, Any]:
     """Return the compact result of a finished run."""
     truth = evaluator.truth
-    seen = optimizer.log.observations
+    seen = optimizer.log.evaluations
     exact = _columns(truth, [evaluator.exact(o.x) for o in seen])
     values = true_values(truth, exact)
     best = best_feasible(values)

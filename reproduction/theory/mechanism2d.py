@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from lcbo.methods.base.design import best_index
-from lcbo.optimizer.answer import versions
+from lcbo.optimizer.describe import versions
 from lcbo.optimizer.optimizer import Optimizer
 from lcbo.problem import Constraint
 from lcbo.problems.base import Benchmark, BestKnown

@@ -82,8 +82,8 @@ def test_file_that_may_not_grow(quick_folder: Path) -> None:
         assert message.endswith("everything recorded before is intact")
     assert 0 < told["ended"] < 30
     again = lcbo.open_run(path).optimizer
-    assert [o.x.tobytes() for o in again.log.observations] == [o.x.tobytes() for o in whole.log.observations]
-    assert [o.outcomes for o in again.log.observations] == [o.outcomes for o in whole.log.observations]
+    assert [o.x.tobytes() for o in again.log.evaluations] == [o.x.tobytes() for o in whole.log.evaluations]
+    assert [o.outcomes for o in again.log.evaluations] == [o.outcomes for o in whole.log.evaluations]
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_full_disk(small_disk: Path, spare: int) -> None:
     finish(optimizer)
     optimizer.close()
     again = lcbo.open_run(path).optimizer
-    assert [o.x.tobytes() for o in again.log.observations] == [o.x.tobytes() for o in whole.log.observations]
+    assert [o.x.tobytes() for o in again.log.evaluations] == [o.x.tobytes() for o in whole.log.evaluations]
 
 
 def test_closing_on_a_full_disk_loses_nothing(small_disk: Path) -> None:

@@ -18,13 +18,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from lcbo import RunInUseError, StoreError, StoreWarning
+from lcbo.optimizer.recorder import AskEntry, BudgetEntry, TellEntry
 from lcbo.store import database
-from lcbo.store.entries import Asked, Budgeted, Reported
 from lcbo.store.owner import Owner
 from lcbo.store.store import Store, read, tells_in, unlock
 from lcbo.types import Candidate, Record
-
-pytestmark = pytest.mark.usefixtures("made")
 
 EXTREMES = [0.1, -0.0, 5e-324, 1.7976931348623157e308, 1 / 3, -1e-17]
 
@@ -34,8 +32,8 @@ def path(quick_folder: Path) -> Path:
     return quick_folder / "run.db"
 
 
-def asked(*ids: int) -> list[tuple[Candidate, np.ndarray]]:
-    return [(Candidate(i, np.array([i + 0.1, -0.0]), "init", 0), np.array([1 / (i + 3), 0.0])) for i in ids]
+def asked(*ids: int) -> list[Candidate]:
+    return [Candidate(i, np.array([i + 0.1, -0.0]), np.array([1 / (i + 3), 0.0]), "init", 0) for i in ids]
 
 
 def told(run: Store, id: int, **outcomes: float) -> None:
@@ -78,15 +76,15 @@ def test_everything_comes_back_as_it_went_in(path):
         assert contents.first_budget == 50
         begin, ask, done, failed, late, budget = contents.entries
         assert [entry.seq for entry in contents.entries] == list(range(6))
-        assert (begin, budget) == (Budgeted(0, 50), Budgeted(5, None))
-        assert isinstance(ask, Asked)
+        assert (begin, budget) == (BudgetEntry(0, 50), BudgetEntry(5, None))
+        assert isinstance(ask, AskEntry)
         assert (ask.n, ask.info) == (None, {"iteration": 0.0, "step": 0.1})
-        for (candidate, u), (before, v) in zip(ask.candidates, handed, strict=True):
+        for candidate, before in zip(ask.candidates, handed, strict=True):
             assert candidate.x.tobytes() == before.x.tobytes()
-            assert u.tobytes() == v.tobytes()
+            assert candidate.u.tobytes() == before.u.tobytes()
             assert (candidate.id, candidate.role, candidate.iteration) == (before.id, "init", 0)
             assert not candidate.x.flags.writeable
-        assert isinstance(done, Reported)
+        assert isinstance(done, TellEntry)
         assert list(done.outcomes) == list("abcdef")
         assert [value.hex() for value in done.outcomes.values()] == [value.hex() for value in EXTREMES]
         assert (done.id, done.failed, done.final, done.late, done.record) == (1, None, True, False, how)
@@ -178,7 +176,7 @@ def test_log_of_a_killed_process_is_read_and_taken_over(path):
     import numpy as np
     from lcbo.types import Candidate
     run = Store.create(Path(sys.argv[1]), {}, None)
-    run.record_ask(None, [(Candidate(0, np.zeros(1), "init", 0), np.zeros(1))], {}, None)
+    run.record_ask(None, [Candidate(0, np.zeros(1), np.zeros(1), "init", 0)], {}, None)
     run.record_tell(0, {"f": 0.1}, failed=None, final=False, record=Record())
     os.kill(os.getpid(), signal.SIGKILL)
     """
@@ -187,7 +185,7 @@ def test_log_of_a_killed_process_is_read_and_taken_over(path):
     past = read(path)
     assert past.writer is not None
     assert past.writer.alive() is False
-    assert [type(entry) for entry in past.entries] == [Budgeted, Asked, Reported]
+    assert [type(entry) for entry in past.entries] == [BudgetEntry, AskEntry, TellEntry]
     run = Store.open(path)
     assert run.contents().entries[-1].outcomes == {"f": 0.1}
     run.close()
@@ -196,7 +194,7 @@ def test_log_of_a_killed_process_is_read_and_taken_over(path):
 
 def test_new_file_never_replaces_another(path):
     path.write_text("precious")
-    with pytest.raises(StoreError, match="cannot be created: File exists"):
+    with pytest.raises(StoreError, match=r"exists already; Optimizer\.open"):
         Store.create(path, {}, None)
     assert path.read_text() == "precious"
     assert os.listdir(path.parent) == ["run.db"]
@@ -456,7 +454,7 @@ def test_snapshots_are_consistent_while_another_process_writes(path):
     end = time.monotonic() + 1.0
     while time.monotonic() < end:
         ids = range(id, id + 3)
-        points = [(Candidate(i, np.array([float(i)]), "explore", i), np.array([i / 7])) for i in ids]
+        points = [Candidate(i, np.array([float(i)]), np.array([i / 7]), "explore", i) for i in ids]
         run.record_ask(3, points, {"iteration": id}, {"id": id})
         for i in ids:
             run.record_tell(i, {"f": float(i)}, failed=None, final=False, record=Record())
@@ -473,8 +471,8 @@ def test_snapshots_are_consistent_while_another_process_writes(path):
     while writer.poll() is None:
         past = read(path)
         looks += 1
-        asks = [entry for entry in past.entries if isinstance(entry, Asked)]
-        tells = [entry for entry in past.entries if isinstance(entry, Reported)]
+        asks = [entry for entry in past.entries if isinstance(entry, AskEntry)]
+        tells = [entry for entry in past.entries if isinstance(entry, TellEntry)]
         assert [tell.id for tell in tells] == list(range(len(tells)))
         assert len(past.entries) >= seen
         seen = len(past.entries)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     BoundsLike: TypeAlias = Sequence[tuple[float, float]] | Array | Mapping[str, tuple[float, float]] | Bounds
     ConstraintLike: TypeAlias = Constraint | str | NonlinearConstraint
 
-__all__ = ["Constraint", "Objective", "Problem", "outcome_value"]
+__all__ = ["Constraint", "Objective", "Problem", "not_finite", "outcome_value"]
 
 
 class Problem:
@@ -86,7 +86,8 @@ class Problem:
             raise ArgumentError("fun", "a function of one point", repr(fun))
         self._functions = functions
         if fun is not None and hasattr(fun, "bound_to"):  # a Command, which writes and reads the names
-            fun = fun.bound_to(self, self._own_outcomes())
+            command: Any = fun.bound_to(self, self._own_outcomes())
+            fun, self.source = command, None if functions else command.source
         self.fun = fun if fun is None or not functions else self._joined(fun)
 
     @property
@@ -208,6 +209,12 @@ def outcome_value(name: str, value: object) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise OutcomeError(f"outcome {name!r}: expected a real number; got {_described(value)}")
     return float(value)
+
+
+def not_finite(outcomes: Mapping[str, float | None]) -> str | None:
+    """Return which outcomes are no finite numbers, in words; ``None`` when all are."""
+    broken = {name: value for name, value in outcomes.items() if value is None or not math.isfinite(value)}
+    return "; ".join(f"outcome {name!r} is {value}" for name, value in broken.items()) or None
 
 
 def _described(value: object) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lcbo.errors import ModelError
+from lcbo.optimizer.recorder import BudgetEntry
 from lcbo.reporting import figures
 from lcbo.reporting.chart import number
 from lcbo.reporting.page import (
@@ -29,24 +30,23 @@ from lcbo.reporting.page import (
     table,
     tiles,
 )
-from lcbo.store.entries import Budgeted
 
 if TYPE_CHECKING:
     from lcbo.methods.protocol import Belief
     from lcbo.optimizer.result import Result
-    from lcbo.store.stored_run import Run
+    from lcbo.store.stored_run import StoredRun
 
 _ROWS = 30  # variables shown at once; the rest is folded
 
 
-def write_report(run: Run, path: str | Path) -> Path:
+def write_report(run: StoredRun, path: str | Path) -> Path:
     """Write the page of a run and return its path."""
     target = Path(path)
     target.write_text(report(run), encoding="utf-8")
     return target
 
 
-def report(run: Run) -> str:
+def report(run: StoredRun) -> str:
     """Return the page of a run, whatever state it is in: empty, all failed, running, without a model."""
     result = run.result()
     order = _tightest(run, result)
@@ -66,13 +66,13 @@ def report(run: Run) -> str:
     return page(f"{run_name(run)}: report", body)
 
 
-def run_name(run: Run) -> str:
+def run_name(run: StoredRun) -> str:
     """Return what to call a run: its benchmark, else its file."""
     source = run.meta.get("source") or {}
     return str(source.get("name", run.path.stem))
 
 
-def _header(run: Run, result: Result) -> str:
+def _header(run: StoredRun, result: Result) -> str:
     at, problem = run.status, run.problem
     if result.x is None:
         badge = '<span class="badge wait">no result yet</span>'
@@ -93,7 +93,7 @@ def _header(run: Run, result: Result) -> str:
     )
 
 
-def _tiles(run: Run, result: Result) -> str:
+def _tiles(run: StoredRun, result: Result) -> str:
     at, name = run.status, run.problem.objective.name
     if result.x is None:
         feasible = "\N{EN DASH}", "feasible"
@@ -113,7 +113,7 @@ def _tiles(run: Run, result: Result) -> str:
     )
 
 
-def _answer(run: Run, result: Result, order: list[int]) -> str:
+def _answer(run: StoredRun, result: Result, order: list[int]) -> str:
     if result.x is None:
         return section("Answer", paragraph(_sentences(result.message)))
     problem = run.problem
@@ -140,7 +140,7 @@ def _answer(run: Run, result: Result, order: list[int]) -> str:
     return section("Answer", paragraph(_sentences(result.message)), side_by_side(columns))
 
 
-def _limits(run: Run, result: Result, order: list[int]) -> str:
+def _limits(run: StoredRun, result: Result, order: list[int]) -> str:
     head, note = ["constraint", "", "value", "slack"], "Tightest first. Slack is the distance to the limit."
     if result.multipliers:
         head.append("multiplier")
@@ -172,7 +172,7 @@ def _stationarity(result: Result) -> str:
     )
 
 
-def _progress(run: Run, result: Result, order: list[int]) -> str:
+def _progress(run: StoredRun, result: Result, order: list[int]) -> str:
     rooms = figures.slacks(run.problem, result.history, order)
     note = (
         "Slack is the distance to the limit: below the red line the constraint is broken. A dark line shows "
@@ -183,7 +183,7 @@ def _progress(run: Run, result: Result, order: list[int]) -> str:
     return section("Constraints over time", paragraph(note if rooms else "", soft=True), side_by_side(rooms))
 
 
-def _sensitivity(run: Run, result: Result, order: list[int]) -> str:
+def _sensitivity(run: StoredRun, result: Result, order: list[int]) -> str:
     if result.x is None:
         return ""
     history, log = result.history, run.log
@@ -206,7 +206,7 @@ def _sensitivity(run: Run, result: Result, order: list[int]) -> str:
     return section("Design space", *parts)
 
 
-def _method(run: Run) -> str:
+def _method(run: StoredRun) -> str:
     trace = run.trace
     if trace.empty:
         return ""
@@ -219,14 +219,14 @@ def _method(run: Run) -> str:
     )
 
 
-def _failures(run: Run) -> str:
-    failed = [o for o in run.log.observations if o.failed]
+def _failures(run: StoredRun) -> str:
+    failed = [o for o in run.log.evaluations if o.failed]
     if not failed:
         return ""
     count = Counter(figures.shortened(o.failed, 300) for o in failed)
     latest = {figures.shortened(o.failed, 300): o.id for o in failed}
     rows = [(escape(reason), str(n), str(latest[reason])) for reason, n in count.most_common(20)]
-    told = len(run.log.observations) - run.log.n_data
+    told = len(run.log.evaluations) - run.log.n_data
     parts = [
         paragraph(f"{len(failed)} of {told} evaluations failed. They are recorded and the run went on."),
         table(("reason", "times", "latest candidate"), rows, (1, 2)),
@@ -240,8 +240,8 @@ def _failures(run: Run) -> str:
     return section("Failures", *parts)
 
 
-def _times(run: Run) -> str:
-    if not run.log.observations:
+def _times(run: StoredRun) -> str:
+    if not run.log.evaluations:
         return ""
     history = run.history
     picture = figures.durations(history)
@@ -263,7 +263,7 @@ def _times(run: Run) -> str:
     return section("Evaluation times", paragraph(words), side_by_side([picture, workers]))
 
 
-def _problem(run: Run) -> str:
+def _problem(run: StoredRun) -> str:
     problem = run.problem
     goal = "maximize" if problem.objective.maximize else "minimize"
     fixed = int((~problem.free).sum())
@@ -287,9 +287,9 @@ def _problem(run: Run) -> str:
     return section("Problem", facts(rows), bounds)
 
 
-def _settings(run: Run) -> str:
+def _settings(run: StoredRun) -> str:
     meta = run.meta
-    budgets = [entry.budget for entry in run.entries if isinstance(entry, Budgeted)]
+    budgets = [entry.budget for entry in run.entries if isinstance(entry, BudgetEntry)]
     rows = [
         ("method", escape(meta["method"])),
         ("options", escape(json.dumps(meta["options"])) if meta["options"] else "defaults"),
@@ -305,7 +305,7 @@ def _settings(run: Run) -> str:
     return section("Settings", facts(rows))
 
 
-def _continue(run: Run) -> str:
+def _continue(run: StoredRun) -> str:
     at, file = run.status, shlex.quote(str(run.path))
     more = 2 * (at.budget or at.asked or 100)
     lines = []
@@ -323,11 +323,11 @@ def _continue(run: Run) -> str:
     return section("Go on from here", code("\n".join(lines)), paragraph("Or in Python:"), code(python))
 
 
-def _sample(run: Run) -> str:
+def _sample(run: StoredRun) -> str:
     return " ".join(f"{shlex.quote(name)}=VALUE" for name in run.problem.outcomes[:4])
 
 
-def _belief(run: Run, result: Result) -> Belief | None:
+def _belief(run: StoredRun, result: Result) -> Belief | None:
     """Return what the model believes at the answer; a model that fails must not cost the page."""
     if result.x is None:
         return None
@@ -337,7 +337,7 @@ def _belief(run: Run, result: Result) -> Belief | None:
         return None
 
 
-def _tightest(run: Run, result: Result) -> list[int]:
+def _tightest(run: StoredRun, result: Result) -> list[int]:
     """Return the constraints' numbers, least slack in standard deviations first."""
     scale = run.log.scale()
     rooms = []

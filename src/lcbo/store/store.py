@@ -41,10 +41,9 @@ from lcbo.store.database import (
     set_journal_mode,
     temporary_sibling,
 )
-from lcbo.store.entries import Contents
 from lcbo.store.owner import Owner
-from lcbo.store.rows import contents_in, meta_in, owner_in, put
-from lcbo.types import Array, Candidate, Record
+from lcbo.store.records import StoredContents, contents_in, meta_in, owner_in, put
+from lcbo.types import Evaluation, Record
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID;
@@ -98,6 +97,8 @@ class Store:
     @classmethod
     def create(cls, path: Path, meta: Mapping[str, Any], budget: int | None) -> Self:
         """Make a new run file; it appears complete or not at all."""
+        if exists(path):
+            raise StoreError(f"{path}: exists already; Optimizer.open(path) goes on with a run")
         facts = {"created": time.time(), **meta}
         with clear_errors(path, "created"):
             fresh = temporary_sibling(path)
@@ -153,7 +154,7 @@ class Store:
         with self._using("the facts of the run cannot be read") as db, clear_errors(self.path, "read"):
             return meta_in(db, self.path)
 
-    def contents(self) -> Contents:
+    def contents(self) -> StoredContents:
         """Return everything in the file."""
         with self._using("the run cannot be read") as db, clear_errors(self.path, "read"):
             return contents_in(db, self.path)
@@ -161,15 +162,15 @@ class Store:
     def record_ask(
         self,
         n: int | None,
-        candidates: Sequence[tuple[Candidate, Array]],
+        candidates: Sequence[Evaluation],
         info: Mapping[str, float],
         state: Mapping[str, Any] | None,
     ) -> None:
         """Commit one ask, together with the method's state after it."""
         numbers = json.dumps({name: float(value) for name, value in info.items()})
         points = [
-            [int(c.id), c.role, int(c.iteration), json.dumps(c.x.tolist()), u.astype("<f8").tobytes()]
-            for c, u in candidates
+            [int(c.id), c.role, int(c.iteration), json.dumps(c.x.tolist()), c.u.astype("<f8").tobytes()]
+            for c in candidates
         ]
         kept = None if state is None else json.dumps(state)
         wanted = None if n is None else int(n)
@@ -249,7 +250,7 @@ class Store:
 _opened: set[Store] = set()
 
 
-def read(path: Path) -> Contents:
+def read(path: Path) -> StoredContents:
     """Read a run file as it is now, also while its owner writes."""
     require_run_file(path)
     with clear_errors(path, "read"):
