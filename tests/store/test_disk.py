@@ -210,9 +210,10 @@ class TestPermissions:
         import os, signal, sys
         from pathlib import Path
         from lcbo.store.store import Store
+        from lcbo.optimizer.recorder import TellEntry
         from lcbo.types import Record
         run = Store.open(Path(sys.argv[1]))
-        run.record_tell(1, {"f": 2.0, "c": 0.0}, failed=None, final=False, record=Record())
+        run.record_tell(TellEntry(1, {"f": 2.0, "c": 0.0}, failed=None, final=False, record=Record()))
         os.kill(os.getpid(), signal.SIGKILL)
         """
         subprocess.run([sys.executable, "-c", textwrap.dedent(code), path], check=False)

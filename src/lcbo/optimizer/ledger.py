@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from lcbo.errors import TellError
 from lcbo.methods.protocol import Call, Outcome, Proposal
 from lcbo.optimizer.log import Log
-from lcbo.optimizer.recorder import AskEntry, BudgetEntry, LogEntry
+from lcbo.optimizer.recorder import AskEntry, BudgetEntry, LogEntry, TellEntry
 from lcbo.problem import Problem
-from lcbo.types import Array, Evaluation, Record
+from lcbo.types import Array, Evaluation
 
 
 class Ledger:
@@ -41,12 +41,6 @@ class Ledger:
         """How many more candidates the budget allows."""
         return None if self.budget is None else self.budget - self.n_asked
 
-    def hand_out(self, candidates: Iterable[Evaluation]) -> None:
-        """Enter new candidates."""
-        for candidate in candidates:
-            self.pending[candidate.id] = candidate
-            self.n_asked += 1
-
     def is_news(self, id: int, told: Mapping[str, float], failed: str | None) -> bool:
         """Return whether a tell is news; raise when it contradicts what was told before."""
         if id in self.ended:
@@ -58,37 +52,30 @@ class Ledger:
         _check_same(id, self.pending[id].outcomes, told)
         return True
 
-    def accept(
-        self, id: int, told: Mapping[str, float], failed: str | None, final: bool, record: Record
-    ) -> Outcome | None:
-        """Enter what was told of a pending candidate; return what the method gets once it has ended."""
-        known = {**self.pending[id].outcomes, **told}
-        missing = [name for name in self.problem.outcomes if name not in known]
-        if failed is None and missing and not final:
-            self.pending[id] = replace(self.pending[id], outcomes=known)
-            return None
-        if failed is None and not known:
-            failed = "no outcome came"
-        evaluation = self.pending.pop(id)
-        if failed is None:
-            ended = replace(evaluation, status="done", outcomes=known, record=record)
-        else:
-            ended = replace(evaluation, status="failed", outcomes={}, failed=failed, record=record)
-        row = self.end(ended)
-        return Outcome(id, row if failed is None else None)
-
     def enter(self, entry: LogEntry) -> list[Call]:
-        """Enter what a store holds and return what it means to the method."""
+        """Enter what happened and return what it means to the method."""
         if isinstance(entry, BudgetEntry):
             self.budget = entry.budget
             return []
         if isinstance(entry, AskEntry):
-            self.hand_out(entry.candidates)
+            self.pending |= {candidate.id: candidate for candidate in entry.candidates}
+            self.n_asked += len(entry.candidates)
             return [Proposal(c.id, c.u, c.role, c.iteration) for c in entry.candidates]
-        if entry.late:
+        return [] if entry.late else self._accept(entry)
+
+    def _accept(self, told: TellEntry) -> list[Call]:
+        """Enter what was told of a pending candidate; the method hears of it once it has ended."""
+        known, failed = {**self.pending[told.id].outcomes, **told.outcomes}, told.failed
+        if failed is None and not told.final and any(name not in known for name in self.problem.outcomes):
+            self.pending[told.id] = replace(self.pending[told.id], outcomes=known)
             return []
-        told = self.accept(entry.id, entry.outcomes, entry.failed, entry.final, entry.record)
-        return [] if told is None else [told]
+        if failed is None and not known:
+            failed = "no outcome came"
+        evaluation = replace(self.pending.pop(told.id), record=told.record)
+        if failed is None:
+            return [Outcome(told.id, self.end(replace(evaluation, status="done", outcomes=known)))]
+        self.end(replace(evaluation, status="failed", outcomes={}, failed=failed))
+        return [Outcome(told.id, None)]
 
     def end(self, evaluation: Evaluation) -> Array:
         """Enter an evaluation that has ended, here or elsewhere, and return its output rows."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from types import EllipsisType, TracebackType
+from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -18,27 +18,15 @@ from threadpoolctl import ThreadpoolController
 from lcbo.checks import count
 from lcbo.errors import ArgumentError, StoreError, TellError
 from lcbo.methods import registry
-from lcbo.methods.protocol import Belief, Method, MethodSpec
+from lcbo.methods.protocol import Belief, Method, MethodSpec, Outcome
 from lcbo.optimizer import answer
 from lcbo.optimizer.kkt import Kkt
 from lcbo.optimizer.ledger import Ledger
 from lcbo.optimizer.log import Log
-from lcbo.optimizer.recorder import Contents, Recorder, create_run, open_run, read_run
+from lcbo.optimizer.recorder import AskEntry, Contents, Recorder, TellEntry, run_files
 from lcbo.optimizer.result import Result
-from lcbo.optimizer.resume import check_given, check_versions, facts_of, replay, stored_plan
-from lcbo.optimizer.setup import (
-    Plan,
-    check_problem,
-    read_data,
-    read_device,
-    read_method,
-    read_options,
-    read_outcomes,
-    read_path,
-    read_plan,
-    read_points,
-    read_seed,
-)
+from lcbo.optimizer.resume import check_versions, continued_plan, facts_of, replay, stored_plan
+from lcbo.optimizer.setup import Plan, read_device, read_outcomes, read_path, read_plan
 from lcbo.problem import Problem, not_finite
 from lcbo.types import Array, Candidate, Evaluation, Record
 
@@ -83,22 +71,12 @@ class Optimizer:
         store: str | Path | None = None,
         device: str = "cpu",
     ) -> None:
-        plan = read_plan(
-            problem,
-            method,
-            budget=budget,
-            x0=x0,
-            data=data,
-            n_init=n_init,
-            rng=rng,
-            options=options,
-            device=device,
-        )
+        plan = read_plan(problem, method, options, budget, x0, data, n_init, rng, device)
         path = None if store is None else read_path("store", store)
         self._prepare(plan)
         self._begin(None)
         if path is not None:
-            self._keep_in(create_run(path, facts_of(plan), plan.budget))
+            self._keep_in(run_files().Store.create(path, facts_of(plan), plan.budget))
 
     @classmethod
     def open(
@@ -107,58 +85,25 @@ class Optimizer:
         problem: Problem | None = None,
         *,
         budget: int | None = None,
-        method: str | MethodSpec | EllipsisType = ...,
-        x0: ArrayLike | EllipsisType | None = ...,
-        data: Any = ...,
-        n_init: int | EllipsisType | None = ...,
-        rng: int | np.random.Generator | EllipsisType | None = ...,
-        options: Mapping[str, Any] | EllipsisType | None = ...,
         device: str = "cpu",
+        **begun_with: Any,
     ) -> Self:
         """Go on with a stored run; its file is all that is needed.
-
-        What is left out (``...``) is as the run has it; what is given must be what the run was begun with.
 
         Args:
             path: the run's file.
             problem: the problem, with the function that a file does not hold. Left out, the problem carries
                 its function when it is one of `lcbo.problems` or a `Command`.
             budget: evaluations in all; it may grow. ``None`` leaves it as it is.
-            method: needed for a `MethodSpec` that is not registered.
-            x0: as given to `Optimizer`.
-            data: as given to `Optimizer`.
-            n_init: as given to `Optimizer`.
-            rng: as given to `Optimizer`; ``None`` and a Generator agree with any seed.
-            options: needed where they hold functions.
             device: where the models compute.
+            begun_with: any of the other arguments of `Optimizer`. They must be those the run was begun with;
+                ``options`` that hold functions and a ``method`` that is not registered are needed.
         """
         device = read_device(device)
-        if problem is not None:
-            check_problem(problem)
-        recorder = open_run(read_path("path", path))
+        recorder: Recorder = run_files().Store.open(read_path("path", path))
         try:
             past = recorder.contents()
-            plan = stored_plan(
-                past,
-                problem=problem,
-                method=method if isinstance(method, MethodSpec) else None,
-                options=None if isinstance(options, EllipsisType) else read_options(options),
-                device=device,
-            )
-            given: dict[str, Any] = {}
-            if not isinstance(method, EllipsisType):
-                given["method"] = read_method(method).name
-            if not isinstance(options, EllipsisType):
-                given["options"] = plan.options
-            if not isinstance(x0, EllipsisType):
-                given["x0"] = None if x0 is None else read_points("x0", x0, plan.problem)
-            if not isinstance(n_init, EllipsisType):
-                given["n_init"] = None if n_init is None else count("n_init", n_init)
-            if not isinstance(data, EllipsisType):
-                given["data"] = [(e.x, e.outcomes) for e in read_data(data, plan.problem)]
-            if not isinstance(rng, EllipsisType | np.random.Generator):
-                given["seed"] = None if rng is None else read_seed(rng)
-            check_given(past, problem, given)
+            plan = continued_plan(past, problem, begun_with, device)
             check_versions(past)
             self = cls._continued(plan, past)
             self._keep_in(recorder)
@@ -171,7 +116,7 @@ class Optimizer:
     @classmethod
     def inspect(cls, run: str | Path | Contents) -> Self:
         """Return the optimizer of a stored run as it was left; `ask` and `tell` are refused."""
-        past = run if isinstance(run, Contents) else read_run(read_path("run", run))
+        past = run if isinstance(run, Contents) else run_files().read(read_path("run", run))
         self = cls._continued(stored_plan(past), past)
         self._read_only = past.path
         return self
@@ -252,9 +197,10 @@ class Optimizer:
                 x, u = self.problem.space.from_unit(proposal.u), proposal.u.copy()
                 x.flags.writeable = u.flags.writeable = False
                 candidates.append(Evaluation(proposal.id, x, u, proposal.role, proposal.iteration))
+            entry = AskEntry(n, self._method.info(), candidates)
             if self.store is not None and candidates:
-                self.store.record_ask(n, candidates, self._method.info(), self._method.state())
-            self._ledger.hand_out(candidates)
+                self.store.record_ask(entry, self._method.state())
+            self._ledger.enter(entry)
         return candidates
 
     def tell(
@@ -283,35 +229,31 @@ class Optimizer:
             raise ArgumentError("failed", "the reason as a text", repr(failed))
         told = {} if outcomes is None else read_outcomes("outcomes", outcomes, self.problem)
         reason = not_finite(told) if failed is None else failed or "no reason given"
-        self._tell(id, told, reason, final, record or Record())
+        self._sync()
+        if self._ledger.is_news(id, told, reason):
+            finite = {name: value for name, value in told.items() if math.isfinite(value)}
+            self._tell(TellEntry(id, finite, reason, final, record or Record()))
 
     def settle(self, ended: Evaluation) -> None:
         """Report an evaluation of a pending candidate that has ended; its outcomes are not checked again."""
-        self._tell(ended.id, ended.outcomes, ended.failed, False, ended.record)
+        self._sync()
+        if self._ledger.is_news(ended.id, ended.outcomes, ended.failed):
+            self._tell(TellEntry(ended.id, ended.outcomes, ended.failed, False, ended.record))
 
     def late(self, ended: Evaluation) -> None:
         """Put on record what came of an evaluation that had been given up; the run does not use it."""
         self._sync()
         if ended.id not in self._ledger.ended:
             raise TellError(f"id: expected a candidate whose evaluation has ended; got {ended.id!r}")
-        if self.store is not None:
-            self.store.record_tell(
-                ended.id, ended.outcomes, failed=ended.failed, final=True, record=ended.record, late=True
-            )
+        self._tell(TellEntry(ended.id, ended.outcomes, ended.failed, True, ended.record, late=True))
 
-    def _tell(
-        self, id: int, told: Mapping[str, float], failed: str | None, final: bool, record: Record
-    ) -> None:
-        """Record and pass on what was told of a candidate, unless it is known already."""
-        self._sync()
-        if not self._ledger.is_news(id, told, failed):
-            return
-        finite = {name: value for name, value in told.items() if math.isfinite(value)}
+    def _tell(self, entry: TellEntry) -> None:
+        """Record what was told of a candidate and pass it on."""
         with self._transaction():
             if self.store is not None:
-                self.store.record_tell(id, finite, failed=failed, final=final, record=record)
-            outcome = self._ledger.accept(id, told, failed, final, record)
-            if outcome is not None:
+                self.store.record_tell(entry)
+            for outcome in self._ledger.enter(entry):
+                assert isinstance(outcome, Outcome)
                 with self._threads.limit(limits=1):
                     self._method.tell(outcome.id, outcome.y)
 

@@ -1,7 +1,7 @@
 """What an optimizer records its run with, and the shapes a recorded run has.
 
 The optimizer knows this protocol alone. Run files are the business of `lcbo.store`, which is loaded when a
-path is given: by the three functions at the end, the only place where the optimizer reaches up to it.
+path is given: by `run_files`, the only place where the optimizer reaches up to it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol
 
 from lcbo.types import Evaluation, Record
@@ -16,35 +17,38 @@ from lcbo.types import Evaluation, Record
 
 @dataclass(frozen=True)
 class AskEntry:
-    """One ask: the number wanted, the method's numbers after it, and the candidates."""
+    """One ask: the number wanted, the method's numbers after it, and the candidates.
 
-    seq: int
+    ``seq`` numbers all entries of a run in order; like ``time`` it is set when the entry is recorded.
+    """
+
     n: int | None
-    time: float
     info: Mapping[str, float]
     candidates: Sequence[Evaluation]
+    time: float = 0.0
+    seq: int = -1
 
 
 @dataclass(frozen=True)
 class TellEntry:
     """One tell as it was made; ``late`` ones came after the evaluation had been given up."""
 
-    seq: int
     id: int
-    time: float
     outcomes: Mapping[str, float]
     failed: str | None
     final: bool
-    late: bool
     record: Record
+    late: bool = False
+    time: float = 0.0
+    seq: int = -1
 
 
 @dataclass(frozen=True)
 class BudgetEntry:
     """The budget from here on."""
 
-    seq: int
     budget: int | None
+    seq: int = -1
 
 
 LogEntry = AskEntry | TellEntry | BudgetEntry
@@ -75,10 +79,6 @@ class Contents:
 class Recorder(Protocol):
     """Keeps a run; what a call was given is durable when it returns."""
 
-    @property
-    def path(self) -> Path:
-        """Where the run is kept."""
-
     def meta(self) -> dict[str, Any]:
         """Return the facts of the run."""
 
@@ -88,25 +88,10 @@ class Recorder(Protocol):
     def contents(self) -> Contents:
         """Return everything recorded so far."""
 
-    def record_ask(
-        self,
-        n: int | None,
-        candidates: Sequence[Evaluation],
-        info: Mapping[str, float],
-        state: Mapping[str, Any] | None,
-    ) -> None:
+    def record_ask(self, entry: AskEntry, state: Mapping[str, Any] | None) -> None:
         """Record one ask, together with the method's state after it."""
 
-    def record_tell(
-        self,
-        id: int,
-        outcomes: Mapping[str, float],
-        *,
-        failed: str | None,
-        final: bool,
-        record: Record,
-        late: bool = False,
-    ) -> None:
+    def record_tell(self, entry: TellEntry) -> None:
         """Record one tell."""
 
     def record_budget(self, budget: int | None) -> None:
@@ -116,22 +101,8 @@ class Recorder(Protocol):
         """Let others write; closing twice does nothing."""
 
 
-def create_run(path: Path, meta: Mapping[str, Any], budget: int | None) -> Recorder:
-    """Make the file of a new run."""
-    from lcbo.store.store import Store
+def run_files() -> ModuleType:
+    """Return the module that makes, opens and reads run files."""
+    from lcbo.store import store
 
-    return Store.create(path, meta, budget)
-
-
-def open_run(path: Path) -> Recorder:
-    """Open the file of a run to go on with it."""
-    from lcbo.store.store import Store
-
-    return Store.open(path)
-
-
-def read_run(path: Path) -> Contents:
-    """Read the file of a run, also while another process writes to it."""
-    from lcbo.store.store import read
-
-    return read(path)
+    return store

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from lcbo.checks import count
 from lcbo.errors import ArgumentError, StoreError, StoreWarning
 from lcbo.methods import registry
 from lcbo.methods.protocol import Call, Method, MethodSpec, Outcome, Proposal
@@ -21,7 +22,16 @@ from lcbo.optimizer.describe import (
 )
 from lcbo.optimizer.ledger import Ledger
 from lcbo.optimizer.recorder import AskEntry, BudgetEntry, Contents
-from lcbo.optimizer.setup import Plan, brought_along
+from lcbo.optimizer.setup import (
+    Plan,
+    brought_along,
+    check_problem,
+    read_data,
+    read_method,
+    read_options,
+    read_points,
+    read_seed,
+)
 from lcbo.problem import Problem
 from lcbo.problem.sources import rebuild_problem
 from lcbo.types import Array, Evaluation
@@ -50,20 +60,14 @@ def facts_of(plan: Plan) -> dict[str, Any]:
 
 def stored_plan(
     past: Contents,
-    *,
     problem: Problem | None = None,
     method: MethodSpec | None = None,
     options: Mapping[str, Any] | None = None,
     device: str = "cpu",
 ) -> Plan:
-    """Return what a run was begun with; the file's own facts are not checked a second time.
+    """Return what a run was begun with, from its facts, which are not checked a second time.
 
-    Args:
-        past: the run.
-        problem: the user's own, with its function; else it is rebuilt.
-        method: the user's own; else the registered one of that name.
-        options: the user's own, which may hold functions; else they are rebuilt.
-        device: where the models compute.
+    Problem, method and options are rebuilt unless they are given.
     """
     meta = past.meta
     problem = problem or rebuild_problem(meta["problem"], meta["source"])
@@ -78,6 +82,30 @@ def stored_plan(
         meta["seed"],
         device,
     )
+
+
+def continued_plan(past: Contents, problem: Problem | None, given: Mapping[str, Any], device: str) -> Plan:
+    """Return what a run goes on with; raise unless the arguments given are those it was begun with."""
+    if problem is not None:
+        check_problem(problem)
+    method, options = given.get("method"), read_options(given["options"]) if "options" in given else None
+    plan = stored_plan(past, problem, method if isinstance(method, MethodSpec) else None, options, device)
+    readers: dict[str, Callable[[Any], Any]] = {
+        "method": lambda value: read_method(value).name,
+        "options": lambda _: plan.options,
+        "x0": lambda value: None if value is None else read_points("x0", value, plan.problem),
+        "n_init": lambda value: None if value is None else count("n_init", value),
+        "data": lambda value: _pairs(read_data(value, plan.problem)),
+        "rng": lambda value: None if isinstance(value, np.random.Generator | None) else read_seed(value),
+    }
+    unknown = sorted(set(given) - set(readers))
+    if unknown:
+        raise TypeError(f"Optimizer.open() got an unexpected keyword argument {unknown[0]!r}")
+    read = {name: reader(given[name]) for name, reader in readers.items() if name in given}
+    if (seed := read.pop("rng", None)) is not None:
+        read["seed"] = seed
+    _check_same(past, problem, read)
+    return plan
 
 
 def stored_data(past: Contents, problem: Problem) -> list[Evaluation]:
@@ -105,17 +133,9 @@ def _rebuilt_options(past: Contents) -> dict[str, Any]:
         raise StoreError(f"{past.path}: {error}") from None
 
 
-def check_given(past: Contents, problem: Problem | None, given: Mapping[str, Any]) -> None:
-    """Raise with every difference unless a run was begun with these arguments.
-
-    Args:
-        past: the run.
-        problem: the user's problem, if given; two benchmarks of one form are told apart by their recipes.
-        given: further arguments by name, read; a ``seed`` of ``None`` agrees with any.
-    """
+def _check_same(past: Contents, problem: Problem | None, given: Mapping[str, Any]) -> None:
+    """Raise with every difference; two benchmarks of one form are told apart by their recipes."""
     described = describe_run(**({} if problem is None else {"problem": problem}), **given)
-    if described.get("seed", 0) is None:
-        del described["seed"]
     stored = {key: past.meta[key] for key in described}
     if problem is not None:
         recipes = [_recipe(source) for source in (past.meta["source"], describe_value(problem.source))]

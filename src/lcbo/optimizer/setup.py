@@ -21,18 +21,10 @@ from lcbo.types import Array, Evaluation
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is begun with, in the library's own shapes: of the user's arguments, or of a stored run.
+    """What a run is begun with: the user's arguments, checked, or those of a stored run.
 
-    Attributes:
-        problem: what to solve.
-        spec: the method.
-        options: of the method.
-        budget: evaluations in all, or ``None``, as the run begins.
-        x0: ``k x len(variables)`` points to evaluate first, or ``None``.
-        data: evaluations made elsewhere.
-        n_init: size of the initial design; ``None`` leaves it to the rule of `initial_size`.
-        seed: root of every random stream.
-        device: where the models compute.
+    The fields are the arguments of `lcbo.Optimizer`: ``x0`` as ``k x len(variables)`` points, ``data`` as
+    evaluations that are done, ``rng`` as the seed at the root of every random stream.
     """
 
     problem: Problem
@@ -67,22 +59,20 @@ class Plan:
 
 def read_plan(
     problem: Problem,
-    method: str | MethodSpec,
-    *,
+    method: object,
+    options: object,
     budget: int | None,
     x0: ArrayLike | None,
     data: Any,
     n_init: int | None,
-    rng: int | np.random.Generator | None,
-    options: Mapping[str, Any] | None,
-    device: str,
+    rng: Any,
+    device: object,
 ) -> Plan:
-    """Return the user's arguments, checked; the arguments are those of `Optimizer`."""
+    """Return the arguments of an `Optimizer`, checked."""
     check_problem(problem)
-    spec, options = read_method(method), read_options(options)
-    budget = None if budget is None else count("budget", budget)
     points = None if x0 is None else read_points("x0", x0, problem)
     n_starts = 0 if points is None else len(points)
+    budget = None if budget is None else count("budget", budget)
     if budget is not None and n_starts > budget:
         raise ArgumentError("x0", f"at most budget={budget} points", n_starts)
     if n_init is not None:
@@ -91,17 +81,9 @@ def read_plan(
             raise ArgumentError("n_init", f"at most budget={budget}", n_init)
         if n_init < n_starts:
             raise ArgumentError("n_init", f"at least the {n_starts} points of x0", n_init)
-    return Plan(
-        problem,
-        spec,
-        options,
-        budget,
-        points,
-        read_data(data, problem),
-        n_init,
-        read_seed(rng),
-        read_device(device),
-    )
+    known = read_data(data, problem)
+    spec, named, seed = read_method(method), read_options(options), read_seed(rng)
+    return Plan(problem, spec, named, budget, points, known, n_init, seed, read_device(device))
 
 
 def initial_size(budget: int | None, dim: int, n_starts: int, n_data: int) -> int:

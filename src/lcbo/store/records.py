@@ -61,16 +61,16 @@ def _entries(db: sqlite3.Connection, path: Path) -> list[LogEntry]:
     if {row[1] for row in tells} - {row[0] for row in rows}:
         raise StoreError(f"{path}: the run file is damaged: candidates are missing")
     entries: list[LogEntry] = [
-        AskEntry(seq, n, when, numbers, handed.get(seq, []))
+        AskEntry(n, numbers, handed.get(seq, []), when, seq)
         for (seq, n, _, when, _), numbers in zip(asks, _parsed(row[4] for row in asks), strict=True)
     ]
     entries += [
-        TellEntry(seq, id, when, told, failed, bool(final), bool(late), Record(*how))
+        TellEntry(id, told, failed, bool(final), Record(*how), bool(late), when, seq)
         for (seq, id, when, _, failed, final, late, *how), told in zip(
             tells, _parsed(row[3] for row in tells), strict=True
         )
     ]
-    entries += [BudgetEntry(*row) for row in _rows(db, path, "budgets")]
+    entries += [BudgetEntry(budget, seq) for seq, budget in _rows(db, path, "budgets")]
     return sorted(entries, key=lambda entry: entry.seq)
 
 

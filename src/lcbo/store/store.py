@@ -21,12 +21,13 @@ import math
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 from lcbo.errors import RunInUseError, StoreError
+from lcbo.optimizer.recorder import AskEntry, TellEntry
 from lcbo.store.database import (
     APPLICATION,
     SCHEMA,
@@ -43,7 +44,6 @@ from lcbo.store.database import (
 )
 from lcbo.store.owner import Owner
 from lcbo.store.records import StoredContents, contents_in, meta_in, owner_in, put
-from lcbo.types import Evaluation, Record
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID;
@@ -159,21 +159,15 @@ class Store:
         with self._using("the run cannot be read") as db, clear_errors(self.path, "read"):
             return contents_in(db, self.path)
 
-    def record_ask(
-        self,
-        n: int | None,
-        candidates: Sequence[Evaluation],
-        info: Mapping[str, float],
-        state: Mapping[str, Any] | None,
-    ) -> None:
+    def record_ask(self, entry: AskEntry, state: Mapping[str, Any] | None) -> None:
         """Commit one ask, together with the method's state after it."""
-        numbers = json.dumps({name: float(value) for name, value in info.items()})
+        numbers = json.dumps({name: float(value) for name, value in entry.info.items()})
         points = [
             [int(c.id), c.role, int(c.iteration), json.dumps(c.x.tolist()), c.u.astype("<f8").tobytes()]
-            for c in candidates
+            for c in entry.candidates
         ]
         kept = None if state is None else json.dumps(state)
-        wanted = None if n is None else int(n)
+        wanted = None if entry.n is None else int(entry.n)
         with self._writing(f"{len(points)} candidates could not be recorded") as (db, seq):
             put(db, "asks", [seq, wanted, len(points), time.time(), numbers])
             for id, *point in points:
@@ -181,19 +175,11 @@ class Store:
             if kept is not None:
                 put(db, "state", [1, seq, kept])
 
-    def record_tell(
-        self,
-        id: int,
-        outcomes: Mapping[str, float],
-        *,
-        failed: str | None,
-        final: bool,
-        record: Record,
-        late: bool = False,
-    ) -> None:
+    def record_tell(self, entry: TellEntry) -> None:
         """Commit one tell."""
-        told = json.dumps({name: float(value) for name, value in outcomes.items()})
-        reason = None if failed is None else _storable(failed)
+        told = json.dumps({name: float(value) for name, value in entry.outcomes.items()})
+        reason, record = None if entry.failed is None else _storable(entry.failed), entry.record
+        marks = [int(entry.final), int(entry.late)]
         how = [
             _storable(record.worker),
             _known(record.started),
@@ -201,8 +187,8 @@ class Store:
             _storable(record.traceback),
             int(record.attempts),
         ]
-        with self._writing(f"candidate {id} could not be recorded: {reason or told}") as (db, seq):
-            put(db, "tells", [seq, int(id), time.time(), told, reason, int(final), int(late), *how])
+        with self._writing(f"candidate {entry.id} could not be recorded: {reason or told}") as (db, seq):
+            put(db, "tells", [seq, int(entry.id), time.time(), told, reason, *marks, *how])
 
     def record_budget(self, budget: int | None) -> None:
         """Commit a new budget."""
