@@ -112,17 +112,11 @@ def minimize(
         raise ArgumentError("budget", "an integer of at least 1", None)
     check_loop(retries, callback)
     evaluator = make_evaluator(problem, workers, slots, timeout)
-    arguments = {
-        "method": method,
-        "budget": budget,
-        "x0": x0,
-        "data": data,
-        "n_init": n_init,
-        "rng": rng,
-        "options": options,
-        "device": device,
-    }
-    with evaluator, _begun_or_continued(problem, store, arguments) as optimizer:
+    begun_with = {"method": method, "options": options, "x0": x0, "data": data, "n_init": n_init, "rng": rng}
+    with (
+        evaluator,
+        _begun_or_continued(problem, store, budget=budget, device=device, **begun_with) as optimizer,
+    ):
         return _run(optimizer, evaluator, stopping, retries, callback, progress)
 
 
@@ -165,9 +159,7 @@ def check_loop(retries: int, callback: Callback | None) -> None:
         raise ArgumentError("callback", "a function of one Snapshot", repr(callback))
 
 
-def _begun_or_continued(
-    problem: Problem, store: str | Path | None, arguments: Mapping[str, Any]
-) -> Optimizer:
+def _begun_or_continued(problem: Problem, store: str | Path | None, **arguments: Any) -> Optimizer:
     """Return the optimizer of a new run, or of the one that is in the store."""
     if store is not None and exists(read_path("store", store)):
         return Optimizer.open(store, problem, **arguments)
