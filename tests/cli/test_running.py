@@ -46,6 +46,12 @@ def test_resume_adds_budget_and_equals_one_long_run(lcbo):
     assert run.history["best_feasible"].size == 12
 
 
+def test_device_may_change_when_a_run_goes_on(lcbo):
+    lcbo("run", "g07", "--budget", 4, "--method", "sobol", "--device", "cpu", code=(0, 3))
+    lcbo("resume", "g07.db", "--budget", 6, "--device", "cuda", code=(0, 3))  # sobol computes nothing there
+    assert library.open_run("g07.db").status.ended == 6
+
+
 def test_variants_of_a_named_problem(lcbo):
     lcbo("run", "gp_sample", "--variant", "d=3", "--budget", 4, "--method", "sobol", code=(0, 3))
     run = library.open_run("gp_sample.db")

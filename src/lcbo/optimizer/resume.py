@@ -88,14 +88,13 @@ def continued_plan(past: Contents, problem: Problem | None, given: Mapping[str, 
     """Return what a run goes on with; raise unless the arguments given are those it was begun with."""
     if problem is not None:
         check_problem(problem)
-    method, options = given.get("method"), read_options(given["options"]) if "options" in given else None
-    plan = stored_plan(past, problem, method if isinstance(method, MethodSpec) else None, options, device)
+    known = problem or rebuild_problem(past.meta["problem"], past.meta["source"])
     readers: dict[str, Callable[[Any], Any]] = {
         "method": lambda value: read_method(value).name,
-        "options": lambda _: plan.options,
-        "x0": lambda value: None if value is None else read_points("x0", value, plan.problem),
+        "options": read_options,
+        "x0": lambda value: None if value is None else read_points("x0", value, known),
         "n_init": lambda value: None if value is None else count("n_init", value),
-        "data": lambda value: _pairs(read_data(value, plan.problem)),
+        "data": lambda value: _pairs(read_data(value, known)),
         "rng": lambda value: None if isinstance(value, np.random.Generator | None) else read_seed(value),
     }
     unknown = sorted(set(given) - set(readers))
@@ -105,7 +104,9 @@ def continued_plan(past: Contents, problem: Problem | None, given: Mapping[str, 
     if (seed := read.pop("rng", None)) is not None:
         read["seed"] = seed
     _check_same(past, problem, read)
-    return plan
+    method = given.get("method")
+    spec = method if isinstance(method, MethodSpec) else None
+    return stored_plan(past, known, spec, read.get("options"), device)
 
 
 def stored_data(past: Contents, problem: Problem) -> list[Evaluation]:
