@@ -1,6 +1,8 @@
 import subprocess
 import sys
 
+import pytest
+
 import lcbo
 
 PUBLIC = [
@@ -80,6 +82,8 @@ def test_optimizer_alone_loads_nothing_of_store_benchmarks_and_workers():
 
 def test_ask_and_tell_in_memory_load_nothing_more():
     code = """
+import pytest
+
 import lcbo
 optimizer = lcbo.Optimizer(lcbo.Problem([(0, 1)] * 2), "sobol", budget=4)
 for candidate in optimizer.ask():
@@ -95,3 +99,18 @@ optimizer.result()
 
 def test_candidate_is_the_name_of_a_pending_evaluation():
     assert lcbo.Candidate is lcbo.Evaluation
+
+
+@pytest.mark.parametrize("method", ["cobyqa", "cobyla", "cmaes", "sobol"])
+def test_method_without_a_model_loads_no_torch(method):
+    code = f"""
+import pytest
+
+import lcbo
+optimizer = lcbo.Optimizer(lcbo.Problem([(0, 1)] * 2, ["c <= 0.5"], "f"), "{method}", budget=8)
+while batch := optimizer.pending or optimizer.ask():
+    optimizer.tell(batch[0].id, {{"f": float(batch[0].x.sum()), "c": float(batch[0].x[0])}})
+optimizer.result()
+optimizer.close()
+"""
+    assert "torch" not in modules_after(code)

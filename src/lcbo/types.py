@@ -26,17 +26,6 @@ Status = Literal["pending", "done", "failed"]
 
 
 @dataclass(frozen=True)
-class Term:
-    """One penalized condition on one output row: ``sign * (y[row] - threshold) <= 0``, or ``= 0``."""
-
-    row: int
-    sign: float
-    threshold: float
-    equality: bool = False
-    tol: float = 0.0
-
-
-@dataclass(frozen=True)
 class Record:
     """How an evaluation went, for the records; no method ever sees it.
 

@@ -133,7 +133,7 @@ def test_facts_of_a_file_do_not_pass_the_checks_of_arguments(path, monkeypatch):
     def refuse(*_):
         raise AssertionError
 
-    for name in ("read_points", "read_data", "read_outcomes", "count", "read_seed"):
+    for name in ("read_points", "read_data", "read_outcomes", "integer", "read_seed"):
         monkeypatch.setattr(setup, name, refuse)
     with Optimizer.open(path) as again:
         assert [c.x.tobytes() for c in again.pending] == [c.x.tobytes() for c in asked]

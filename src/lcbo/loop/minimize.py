@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lcbo.checks import count, positive
+from lcbo.checks import integer, positive
 from lcbo.errors import ArgumentError, WorkerError
 from lcbo.evaluation.evaluator import Evaluator, InProcess
 from lcbo.loop.interrupt import Interrupts
@@ -154,7 +154,7 @@ def resume(
 
 def check_loop(retries: int, callback: Callback | None) -> None:
     """Raise for a wrong argument of the loop."""
-    count("retries", retries, least=0)
+    integer("retries", retries, least=0)
     if callback is not None and not callable(callback):
         raise ArgumentError("callback", "a function of one Snapshot", repr(callback))
 
@@ -194,7 +194,7 @@ def make_evaluator(
     """Return where the evaluations of a run take place; the arguments are those of `minimize`."""
     timeout = positive("timeout", timeout)
     if slots is not None:
-        slots = count("slots", slots)
+        slots = integer("slots", slots)
     if hasattr(workers, "get_executor"):  # a Dask client
         workers = workers.get_executor(pure=False)
     if isinstance(workers, Executor):

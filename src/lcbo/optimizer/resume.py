@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lcbo.checks import count
+from lcbo.checks import integer
 from lcbo.errors import ArgumentError, StoreError, StoreWarning
 from lcbo.methods import registry
 from lcbo.methods.protocol import Call, Method, MethodSpec, Outcome, Proposal
@@ -93,7 +93,7 @@ def continued_plan(past: Contents, problem: Problem | None, given: Mapping[str, 
         "method": lambda value: read_method(value).name,
         "options": read_options,
         "x0": lambda value: None if value is None else read_points("x0", value, known),
-        "n_init": lambda value: None if value is None else count("n_init", value),
+        "n_init": lambda value: None if value is None else integer("n_init", value),
         "data": lambda value: _pairs(read_data(value, known)),
         "rng": lambda value: None if isinstance(value, np.random.Generator | None) else read_seed(value),
     }

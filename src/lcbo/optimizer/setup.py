@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lcbo.checks import count
+from lcbo.checks import integer, mapping
 from lcbo.errors import ArgumentError
 from lcbo.methods import registry
 from lcbo.methods.protocol import MethodSpec, Setup
@@ -72,11 +72,11 @@ def read_plan(
     check_problem(problem)
     points = None if x0 is None else read_points("x0", x0, problem)
     n_starts = 0 if points is None else len(points)
-    budget = None if budget is None else count("budget", budget)
+    budget = None if budget is None else integer("budget", budget)
     if budget is not None and n_starts > budget:
         raise ArgumentError("x0", f"at most budget={budget} points", n_starts)
     if n_init is not None:
-        n_init = count("n_init", n_init)
+        n_init = integer("n_init", n_init)
         if budget is not None and n_init > budget:
             raise ArgumentError("n_init", f"at most budget={budget}", n_init)
         if n_init < n_starts:
@@ -113,11 +113,7 @@ def read_method(method: object) -> MethodSpec:
 
 def read_options(options: object) -> dict[str, Any]:
     """Return the options of a method by name; whether it has them is for the method to say."""
-    if options is None:
-        return {}
-    if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
-        raise ArgumentError("options", "a mapping of option names to values", repr(options))
-    return dict(options)
+    return {} if options is None else dict(mapping("options", options))
 
 
 def read_device(device: object) -> str:
