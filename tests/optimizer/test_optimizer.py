@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -242,3 +246,32 @@ def test_seed_is_recorded_and_drawn_when_not_given():
         Optimizer(PROBLEM, "uniform", rng=generators[0]).seed
         == Optimizer(PROBLEM, "uniform", rng=generators[1]).seed
     )
+
+
+def test_method_computes_with_one_thread_also_in_libraries_it_loads_itself():
+    code = """
+import sys
+import lcbo
+from lcbo.methods import registry
+
+assert "torch" not in sys.modules
+sobol = registry.spec("sobol")
+
+def build(setup, options):
+    import torch
+
+    method = sobol.build(setup, options)
+    ask = method.ask
+    method.ask = lambda *n: sys.stdout.write(f"{torch.get_num_threads()} ") and ask(*n)
+    return method
+
+optimizer = lcbo.Optimizer(lcbo.Problem([(0, 1)] * 2), lcbo.MethodSpec("own", "", build), budget=4)
+optimizer.ask()
+import torch
+sys.stdout.write(str(torch.get_num_threads()))
+"""
+    environment = {**os.environ, "OMP_NUM_THREADS": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "1 2"

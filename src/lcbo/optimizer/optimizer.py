@@ -302,13 +302,14 @@ class Optimizer:
         self.store: Recorder | None = None
         self._read_only: Path | None = None
         self._stale = False
-        # The algebra is small: several threads make it no faster on an idle machine and many times slower
-        # on a busy one, and one thread sums in one order. The user's function keeps all its threads.
-        self._threads = ThreadpoolController()
 
     def _begin(self, past: Contents | None) -> None:
         """Build ledger and method and bring them to where a stored run stands."""
         self._method: Method = registry.make(self._plan.spec, self._plan.setup(), self.options)
+        # The algebra is small: several threads make it no faster on an idle machine and many times slower
+        # on a busy one, and one thread sums in one order. The user's function keeps all its threads.
+        # Only libraries that are loaded by now are limited, so this comes after the method's own imports.
+        self._threads = ThreadpoolController()
         self._ledger = Ledger(self.problem, self._plan.budget)
         for evaluation in self._plan.data:
             id = self._method.include(evaluation.u, self.problem.to_rows(evaluation.outcomes))
