@@ -130,17 +130,7 @@ def resume(
     device: str = "cpu",
     **limits: Any,
 ) -> Result:
-    """Continue a run whose file knows its function, and return the answer.
-
-    Args:
-        path: the run's file.
-        budget: evaluations in all; it may grow.
-        workers: this and the rest are as for `minimize`.
-        timeout: of one evaluation.
-        retries: of a failed evaluation.
-        device: where the models compute.
-        limits: when to stop, see `Stopping`.
-    """
+    """Continue a run whose file knows its function; ``limits`` are those of `Stopping`."""
     stopping = Stopping(**limits)
     check_loop(retries, None)
     with (
