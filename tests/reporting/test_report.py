@@ -190,16 +190,6 @@ def test_twenty_thousand_evaluations_stay_a_small_picture():
         assert 1_000 < len(picture) < 60_000
 
 
-def test_slack_is_the_distance_to_the_nearer_limit():
-    problem = lcbo.Problem([(0.0, 1.0)], ["0 <= c <= 3", "h == 1 +/- 0.5"], "f")
-    with lcbo.Optimizer(problem) as optimizer:
-        for c, value in zip(optimizer.ask(4), (1.0, 2.5, 4.0, -1.0), strict=True):
-            optimizer.tell(c.id, {"f": 0.0, "c": value, "h": value})
-        history = optimizer.log.history()
-    assert figures.slack(problem.constraints[0], history).tolist() == [1.0, 0.5, -1.0, -1.0]
-    assert figures.slack(problem.constraints[1], history).tolist() == [0.5, -1.0, -2.5, -1.5]
-
-
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from lcbo.methods.protocol import Array, Proposal
+from lcbo.terms import Terms
 from lcbo.testing.harness import DIM, Answer, Subject, check, require, require_equal, truth
 
 
@@ -89,11 +90,11 @@ def units_do_not_matter(subject: Subject) -> None:
     plain = subject.points()
     for powers in ((40, 0, 0), (0, -30, 0), (-20, 10, 25)):
         factor = 2.0 ** np.array(powers)
-        terms = tuple(
+        terms = (
             replace(t, threshold=t.threshold * factor[t.row], tol=t.tol * factor[t.row])
             for t in subject.terms
         )
-        scaled = subject.points(partial(_multiplied, factor), terms=terms)
+        scaled = subject.points(partial(_multiplied, factor), terms=Terms(tuple(terms)))
         require_equal(scaled, plain, f"outcomes times 2 to the power of {powers}")
 
 
