@@ -65,7 +65,7 @@ def main(
 
 
 _PANELS: dict[str, list[Callable[..., None]]] = {
-    "Optimize": [running.run, running.resume, running.check, running.demo],
+    "Optimize": [running.run, running.resume, running.check],
     "By hand or with a queue": [asking.new, asking.ask, asking.tell],
     "Look at a run": [
         inspecting.status,

@@ -1,4 +1,4 @@
-"""Commands that evaluate: run, resume, check, demo."""
+"""Commands that evaluate: run, resume, check."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 import lcbo
 from lcbo.cli import screen
@@ -153,7 +152,9 @@ def _print_answer(problem: Problem, result: Result, json: bool) -> None:
 @examples("lcbo check problem.toml", "lcbo check problem.toml --repeats 3", "lcbo check truss25 --noise 0.1")
 def check(
     problem: Target,
-    repeats: Annotated[int, typer.Option(help="Evaluate so often; from 2 on the noise is shown.", min=1)] = 1,
+    repeats: Annotated[
+        int, typer.Option(help="Number of evaluations; two or more show the noise.", min=1)
+    ] = 1,
     variant: Variant = None,
     noise: Noise = None,
 ) -> None:
@@ -164,48 +165,3 @@ def check(
     task = read_task(problem, pairs("--variant", variant), noise, seed=None)
     if not check_task(task, repeats):
         raise typer.Exit(ERROR)
-
-
-@examples("lcbo demo", "lcbo demo --out pictures --budget 300")
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the two pictures.")] = Path(),
-    budget: Annotated[int, typer.Option(help="Evaluations in all.", min=4)] = 1000,
-    method: Annotated[str, typer.Option(help="Name of the method.")] = "lcbo",
-    seed: Annotated[int, typer.Option(help="Seed of the run.", min=0)] = 0,
-) -> None:
-    """Minimize the weight of the 25-bar truss and show the design."""
-    problem = lcbo.problems.make("truss25")
-    screen.say(
-        f"25-bar truss: {problem.dim} areas, minimize {problem.objective.name}, "
-        f"subject to {' and '.join(map(str, problem.constraints))}."
-    )
-    result = lcbo.minimize(problem, budget=budget, method=method, rng=seed)
-    if result.x is not None:
-        screen.say(_areas(problem, result))
-    screen.say(screen.limits(problem, result.constr, result.multipliers))
-    name = problem.objective.name
-    screen.say(f"{name} = {result.fun:.6g} after {result.nfev} evaluations. {result.message}")
-    out.mkdir(parents=True, exist_ok=True)
-    best = problem.best_known
-    lcbo.plot_convergence(
-        result,
-        out / "truss25-convergence.png",
-        reference=None if best is None else best.value,
-        label="weight [lb]",
-    )
-    if result.x is not None:
-        problem.plot(result.x, out / "truss25-design.png")
-    screen.say(f"Pictures: {out / 'truss25-convergence.png'} and {out / 'truss25-design.png'}")
-
-
-def _areas(problem: Problem, result: Result) -> Table:
-    """Return the design, five areas to a line."""
-    assert result.x is not None
-    table, columns = Table(box=None, show_header=False, pad_edge=False), 5
-    for _ in range(columns):
-        table.add_column(style="dim")
-        table.add_column(justify="right")
-    cells = [(name, f"{value:.4f}") for name, value in zip(problem.variables, result.x, strict=True)]
-    for first in range(0, len(cells), columns):
-        table.add_row(*(text for cell in cells[first : first + columns] for text in cell))
-    return table
