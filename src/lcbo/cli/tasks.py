@@ -43,7 +43,7 @@ def summary(problem: Problem) -> str:
     """Return what is to be solved in one sentence."""
     goal = "maximize" if problem.objective.maximize else "minimize"
     shown = [str(c) for c in problem.constraints]
-    words = f"{goal} {problem.objective.name} over {problem.dim} variables"
+    words = f"{goal} {problem.objective.name} over {problem.n_variables} variables"
     if not shown:
         return words
     listed = " and ".join([", ".join(shown[:-1]), shown[-1]] if 1 < len(shown) <= 4 else shown[:1])

@@ -43,7 +43,8 @@ class Problem:
         deterministic: says that two evaluations of one point agree.
 
     Attributes:
-        dim: number of variables, fixed ones included.
+        dim: number ``d`` of free variables, as in `Space` and in the methods.
+        n_variables: number of variables, fixed ones included: the length of a point.
         lb: lower bounds, one per variable; ``ub`` likewise, ``bounds`` both as ``n x 2``.
         variables: names of the variables.
         free: mask of the variables that are not fixed.
@@ -74,7 +75,7 @@ class Problem:
         self.free = self.space.free
         if not self.space.dim:
             raise ArgumentError("bounds", "at least one variable with low < high", "only fixed variables")
-        self.dim = self.lb.size
+        self.dim, self.n_variables = self.space.dim, self.lb.size
         self.objective = _read_objective(objective)
         self.constraints, functions = _read_constraints(constraints)
         self.outcomes = _outcome_names(self.objective, self.constraints)

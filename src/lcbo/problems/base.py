@@ -83,8 +83,8 @@ class Benchmark(Problem):
     def evaluate_batch(self, X: npt.ArrayLike) -> dict[str, Array]:
         """Noise-free outcomes of ``n x d`` points: arrays of length ``n``, checked as in `evaluate`."""
         points = _numbers("X", X)
-        if points.ndim != 2 or points.shape[1] != self.dim:
-            raise ArgumentError("X", f"an n x {self.dim} array", f"shape {points.shape}")
+        if points.ndim != 2 or points.shape[1] != self.n_variables:
+            raise ArgumentError("X", f"an n x {self.n_variables} array", f"shape {points.shape}")
         return self.outcomes_at(self._checked("X", points))
 
     def noisy(self, rng: int = 0, sd: float | Mapping[str, float] | None = None) -> NoisyView:
@@ -135,8 +135,8 @@ class Benchmark(Problem):
 
     def _checked_point(self, x: npt.ArrayLike) -> Array:
         point = _numbers("x", x)
-        if point.shape != (self.dim,):
-            raise ArgumentError("x", f"{self.dim} numbers", f"an array of shape {point.shape}")
+        if point.shape != (self.n_variables,):
+            raise ArgumentError("x", f"{self.n_variables} numbers", f"an array of shape {point.shape}")
         checked: Array = self._checked("x", point[None, :])[0]
         return checked
 

@@ -82,7 +82,7 @@ def _header(run: Run, result: Result) -> str:
         badge = '<span class="badge bad">not feasible</span>'
     goal = "maximize" if problem.objective.maximize else "minimize"
     words = (
-        f"{goal} {problem.objective.name} over {_count(problem.dim, 'variable')} under "
+        f"{goal} {problem.objective.name} over {_count(problem.n_variables, 'variable')} under "
         f"{_count(len(problem.constraints), 'constraint')}, with {at.method}. "
         f"Run file {run.path.name}, last entry {_moment(at.updated)}."
     )
@@ -276,7 +276,7 @@ def _problem(run: Run) -> str:
     rows = [
         ("objective", f"{goal} {escape(problem.objective.name)}"),
         ("constraints", "<br>".join(escape(str(c)) for c in problem.constraints[:50]) or "none"),
-        ("variables", f"{problem.dim}, of which {fixed} fixed" if fixed else str(problem.dim)),
+        ("variables", f"{problem.n_variables}, of which {fixed} fixed" if fixed else str(problem.dim)),
         ("noise (standard deviation)", escape(noise)),
     ]
     box = [
