@@ -50,11 +50,8 @@ def rest_of_a_batch_stays_queued(subject: Subject) -> None:
     """Asking in pieces gives the points of asking at once."""
     pieces = subject.run()
     while pieces.left:
-        while batch := pieces.method.ask(None, 1):
-            require(len(batch) == 1, f"ask(most=1): got {len(batch)} points")
-            pieces._admit(batch[0])
-            if not pieces.left:
-                break
+        while pieces.ask(most=1):
+            pass  # the queue gives one point after the other
         pieces.evaluate(list(pieces.pending.values()))
     require_equal(pieces.points, subject.points(), "asked for one by one")
 
@@ -124,17 +121,3 @@ def small_problems_are_solved_too(subject: Subject) -> None:
     """One variable, and no constraint at all, are problems like others."""
     subject.points(dim=1, terms=INEQUALITY[:1])
     subject.points(lambda u: truth(u)[:1], n_outputs=1, terms=())
-
-
-CHECKS = (
-    points_lie_in_the_unit_cube,
-    starts_come_first,
-    budget_is_spent_exactly,
-    budget_may_grow,
-    rest_of_a_batch_stays_queued,
-    nothing_is_asked_while_a_batch_is_out,
-    asking_for_a_number_is_a_limit,
-    workers_do_not_starve,
-    looking_changes_nothing,
-    small_problems_are_solved_too,
-)

@@ -99,14 +99,3 @@ def units_do_not_matter(subject: Subject) -> None:
 
 def _multiplied(factor: Array, u: Array) -> Array:
     return factor * truth(u)
-
-
-CHECKS = (
-    order_of_tells_does_not_matter,
-    missing_outcomes_do_not_stop_a_run,
-    failures_do_not_stop_a_run,
-    failed_initial_design_is_followed_by_other_points,
-    data_counts_but_costs_nothing,
-    constant_outcomes_do_not_stop_a_run,
-    units_do_not_matter,
-)
