@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from lcbo import checks
 from lcbo.errors import ArgumentError
 from lcbo.problem import Constraint, Objective, Problem
+from lcbo.problems.figures import drawing_of
 from lcbo.problems.noise import NoisyView
-from lcbo.problems.variants import check_integer
 from lcbo.types import Array
 
 _SLACK = 1e-9  # of the range: a point mapped from the unit cube may leave its bounds by rounding
@@ -95,8 +99,7 @@ class Benchmark(Problem):
             sd: A level multiplied with `noise_scale` (None: `noise_level`), or standard deviations by
                 outcome name in the outcomes' own units.
         """
-        check_integer("rng", rng, 0)
-        return NoisyView(self, rng, self.noise_sd(sd))
+        return NoisyView(self, checks.integer("rng", rng, 0), self.noise_sd(sd))
 
     def noise_sd(self, sd: float | Mapping[str, float] | None = None) -> dict[str, float]:
         """Standard deviation each outcome gets in `noisy`, by name."""
@@ -118,9 +121,7 @@ class Benchmark(Problem):
         return max((c.violation(outcomes[c.name]) for c in self.constraints), default=0.0)
 
     def plot(self, x: npt.ArrayLike, path: str | Path | None = None) -> Any:
-        """Draw a design; here as a plane through ``x`` in the first two variables.
-
-        Problems with a physical shape draw that instead.
+        """Draw a design: its shape where it has one, else a plane through ``x`` in two variables.
 
         Args:
             x: The design.
@@ -129,9 +130,7 @@ class Benchmark(Problem):
         Returns:
             The matplotlib ``Figure``.
         """
-        from lcbo.problems.slice_drawing import draw_slice
-
-        return draw_slice(self, self._checked_point(x), path)
+        return drawing_of(type(self))(self, self._checked_point(x), path)
 
     def _checked_point(self, x: npt.ArrayLike) -> Array:
         point = _numbers("x", x)
@@ -159,3 +158,22 @@ def _numbers(argument: str, values: npt.ArrayLike) -> Array:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ArgumentError(argument, "an array of real numbers", repr(values)) from None
+
+
+@cache
+def _answers(problem: str) -> dict[str, dict[str, Any]]:
+    text = files("lcbo.problems").joinpath("data", f"{problem}.json").read_text(encoding="utf-8")
+    answers: dict[str, dict[str, Any]] = json.loads(text)
+    return answers
+
+
+def stored_answer(problem: str, variant: str, factor: float = 1.0) -> BestKnown | None:
+    """Return a stored answer with its value multiplied by ``factor``, ``None`` where there is none.
+
+    The answers that were computed once stand in ``data/{problem}.json``, by variant.
+    """
+    entry = _answers(problem).get(variant)
+    if entry is None:
+        return None
+    x = None if entry["x"] is None else np.array(entry["x"], dtype=np.float64)
+    return BestKnown(factor * entry["value"], x, entry["how"], entry["reference"])

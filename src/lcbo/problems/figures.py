@@ -1,7 +1,9 @@
-"""What the drawings share: colors of utilization, and saving without a global plotting state."""
+"""Which drawing belongs to which problem, and what the drawings share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,19 @@ if TYPE_CHECKING:
 INK = "#333333"
 GHOST = "#b8b8b8"
 _FORMATS = (".png", ".svg")
+# By class; a drawing imports its problem and matplotlib, so it is imported when it is needed.
+_DRAWINGS = {
+    "Truss25": ("structures.truss_drawing", "draw_truss"),
+    "Beam50": ("structures.beam_drawing", "draw_beam"),
+    "HalfCheetah": ("halfcheetah.drawing", "draw_gait"),
+}
+
+
+def drawing_of(problem: type) -> Callable[..., Any]:
+    """Return the function ``(problem, x, path)`` that draws a design of a class of problems."""
+    module, name = _DRAWINGS.get(problem.__name__, ("slice_drawing", "draw_slice"))
+    drawing: Callable[..., Any] = getattr(import_module(f"lcbo.problems.{module}"), name)
+    return drawing
 
 
 def utilization_colors() -> ScalarMappable:

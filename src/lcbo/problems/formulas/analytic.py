@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from lcbo import checks
 from lcbo.problem import Constraint
 from lcbo.problems.base import Benchmark, BestKnown
-from lcbo.problems.variants import check_positive
 from lcbo.types import Array
 
 _NOISE_LEVEL = 0.01
@@ -38,7 +38,7 @@ class Analytic(Benchmark):
         best_known: BestKnown | None,
         tol: float = 1e-3,
     ) -> None:
-        check_positive("tol", tol)
+        checks.positive("tol", checks.number("tol", tol))
         bounds = np.column_stack([np.asarray(lb, dtype=np.float64), np.asarray(ub, dtype=np.float64)])
         spread = bounds[:, 1] - bounds[:, 0]
         points = bounds[:, 0] + spread * np.random.default_rng(0).random((_NOISE_POINTS, len(bounds)))

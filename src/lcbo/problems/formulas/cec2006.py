@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lcbo.problems.answers import stored_answer
-from lcbo.problems.base import BestKnown
+from lcbo.problems.base import BestKnown, stored_answer
 from lcbo.problems.formulas.analytic import Analytic
 from lcbo.types import Array
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lcbo.problems.answers import stored_answer
+from lcbo.problems.base import stored_answer
 from lcbo.problems.formulas.analytic import Analytic
 from lcbo.types import Array
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lcbo import checks
 from lcbo.problems.base import BestKnown
 from lcbo.problems.formulas.analytic import Analytic
-from lcbo.problems.variants import check_integer
 from lcbo.types import Array
 
 _RADIUS = 0.3
@@ -29,7 +29,7 @@ class EqSphere(Analytic):
     """
 
     def __init__(self, d: int = 30, *, tol: float = 1e-3) -> None:
-        check_integer("d", d, 2)
+        checks.integer("d", d, 2)
         slope = np.linspace(1.0, 2.0, d)
         self._slope: Array = slope / np.linalg.norm(slope)
         x = 0.5 - _RADIUS * self._slope
@@ -62,7 +62,7 @@ class EqQP(Analytic):
     """
 
     def __init__(self, d: int = 30, *, tol: float = 1e-3) -> None:
-        check_integer("d", d, 3)
+        checks.integer("d", d, 3)
         i = np.arange(1, d + 1)
         self._curvature: Array = i / d
         self._target: Array = 0.5 + 0.4 * np.cos(i)

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lcbo.problems.answers import stored_answer
-from lcbo.problems.base import BestKnown
+from lcbo import checks
+from lcbo.problems.base import BestKnown, stored_answer
 from lcbo.problems.formulas.analytic import Analytic
-from lcbo.problems.variants import check_integer
 from lcbo.types import Array
 
 _LARGEST_LOG = 690.0  # exp of it is still finite
@@ -32,7 +31,7 @@ class Keane(Analytic):
     """
 
     def __init__(self, d: int = 20) -> None:
-        check_integer("d", d, 2)
+        checks.integer("d", d, 2)
         self._index = np.arange(1, d + 1)
         super().__init__(np.zeros(d), np.full(d, 10.0), best_known=stored_answer("analytic", f"keane{d}"))
         self.noise_scale = {"f": 1.0, "g1": 1.0, "g2": float(d)}

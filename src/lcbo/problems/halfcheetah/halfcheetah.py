@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from lcbo.problem import Constraint
-from lcbo.problems.answers import stored_answer
-from lcbo.problems.base import Benchmark
+from lcbo.problems.base import Benchmark, stored_answer
 from lcbo.problems.halfcheetah.cheetah import ACTIONS, OBSERVATIONS, Cheetah
 from lcbo.types import Array
 
@@ -62,12 +59,6 @@ class HalfCheetah(Benchmark):
             "velocity": velocity,
             "energy": energy,
         }
-
-    def plot(self, x: npt.ArrayLike, path: str | Path | None = None) -> Any:
-        """Draw the gait as a strip of frames from the first episode."""
-        from lcbo.problems.halfcheetah.drawing import draw_gait
-
-        return draw_gait(self, self._checked_point(x), path)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_cheetah": None}
