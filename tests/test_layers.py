@@ -10,6 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "lcbo"
 LAYERS = {
     "types": 0,
     "errors": 0,
+    "text": 0,
     "checks": 1,
     "linalg": 1,
     "random": 1,

@@ -10,12 +10,12 @@ import numpy as np
 from rich.table import Table
 
 from lcbo.cli import screen
-from lcbo.cli.tasks import summary
 from lcbo.errors import ArgumentError
 from lcbo.evaluation.command.problem_file import Task
 from lcbo.evaluation.evaluate import evaluate
 from lcbo.problem import Problem
-from lcbo.reporting.report import duration
+from lcbo.reporting.format import summary
+from lcbo.text import duration
 from lcbo.types import Array
 
 

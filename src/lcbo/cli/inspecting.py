@@ -12,6 +12,8 @@ from lcbo.cli import screen
 from lcbo.cli.arguments import Json, RunFile
 from lcbo.cli.exit_codes import NOT_FEASIBLE, examples
 from lcbo.errors import RunInUseError
+from lcbo.reporting.format import one_line, run_name, summary
+from lcbo.text import brief
 
 if TYPE_CHECKING:
     from lcbo.store.stored_run import Run, Status
@@ -102,9 +104,6 @@ def unlock(run: RunFile) -> None:
 
 
 def _status_facts(run: Run) -> dict[str, Any]:
-    from lcbo.cli.tasks import summary
-    from lcbo.reporting.report import run_name
-
     at, file = run.status, shlex.quote(str(run.path))
     shown: dict[str, Any] = {
         "run": f"{run_name(run)}: {summary(run.problem)}",
@@ -118,7 +117,7 @@ def _status_facts(run: Run) -> dict[str, Any]:
     }
     failures = [o for o in run.log.observations if o.failed]
     if failures:
-        latest = " ".join(str(failures[-1].failed).split())[:200]
+        latest = brief(one_line(failures[-1].failed), 200)
         shown["failed"] = f"{len(failures)}; the latest, candidate {failures[-1].id}: {latest}"
     pending = [c.id for c in run.pending]
     if pending:

@@ -61,7 +61,8 @@ def run(
     json: Json = False,
 ) -> None:
     """Optimize a problem file or a named problem; every evaluation is kept in the run's file."""
-    from lcbo.cli.tasks import read_task, summary
+    from lcbo.cli.tasks import read_task
+    from lcbo.reporting.format import summary
 
     task = read_task(problem, pairs("--variant", variant), noise, seed)
     arguments = task.arguments(budget=budget, method=method, seed=seed, options=pairs("--option", option))

@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lcbo.text import duration
+
 if TYPE_CHECKING:
     from lcbo.optimizer.result import Result
     from lcbo.problem import Problem
@@ -175,8 +177,6 @@ def size(path: Path) -> str:
 
 def ago(then: float) -> str:
     """Return how long ago a moment was, in words."""
-    from lcbo.reporting.report import duration
-
     return f"{duration(max(time.time() - then, 0.0))} ago"
 
 

@@ -66,7 +66,7 @@ class Benchmark(Problem):
         noise_scale: Mapping[str, float],
         noise_level: float = 0.1,
     ) -> None:
-        super().__init__(bounds, tuple(constraints), objective, fun=self.evaluate, deterministic=True)
+        super().__init__(bounds, tuple(constraints), objective, fun=self._outcomes, deterministic=True)
         self.best_known = best_known
         self.noise_scale = dict(noise_scale)
         self.noise_level = noise_level
@@ -76,13 +76,12 @@ class Benchmark(Problem):
         """Every outcome of ``n x d`` valid points as arrays of length ``n``; no checks."""
 
     def evaluate(self, x: npt.ArrayLike) -> dict[str, float]:
-        """Noise-free outcomes of one point, by name.
+        """Noise-free outcomes of one point by name, those without a constraint too.
 
         Raises:
             ArgumentError: If ``x`` has the wrong length, is not finite or lies outside the bounds.
         """
-        outcomes = self.outcomes_at(self._checked_point(x)[None, :])
-        return {name: float(values[0]) for name, values in outcomes.items()}
+        return self._outcomes(x)
 
     def evaluate_batch(self, X: npt.ArrayLike) -> dict[str, Array]:
         """Noise-free outcomes of ``n x d`` points: arrays of length ``n``, checked as in `evaluate`."""
@@ -131,6 +130,11 @@ class Benchmark(Problem):
             The matplotlib ``Figure``.
         """
         return drawing_of(type(self))(self, self._checked_point(x), path)
+
+    def _outcomes(self, x: npt.ArrayLike) -> dict[str, float]:
+        """Return all outcomes of one point: what `fun` calls, and `evaluate` without leaving any out."""
+        outcomes = self.outcomes_at(self._checked_point(x)[None, :])
+        return {name: float(values[0]) for name, values in outcomes.items()}
 
     def _checked_point(self, x: npt.ArrayLike) -> Array:
         point = _numbers("x", x)

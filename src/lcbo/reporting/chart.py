@@ -135,11 +135,6 @@ def thin(x: Array, y: Array, most: int = _MOST) -> tuple[Array, Array]:
     return x[kept], y[kept]
 
 
-def number(value: float) -> str:
-    """Return a number as a reader wants it: six digits, a true minus sign."""
-    return f"{value:.6g}".replace("-", "\N{MINUS SIGN}") if math.isfinite(value) else "\N{EN DASH}"
-
-
 @dataclass
 class Chart:
     """A picture under construction; `svg` draws it.
