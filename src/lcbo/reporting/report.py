@@ -165,7 +165,7 @@ def _stationarity(result: Result) -> str:
 def _progress(run: Run, result: Result, order: list[int]) -> str:
     rooms = figures.slacks(run.problem, result.history, order)
     note = (
-        "Slack is the distance to the limit: below the red line the constraint is broken. A dark line shows "
+        "Slack is the distance to the limit: below the red line the constraint is broken. A line joins "
         "the iterates, the other dots explore around them."
     )
     if len(order) > len(rooms) > 0:
