@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import lcbo
 from lcbo.cli import app
-from lcbo.cli.exit_codes import EXAMPLES
+from lcbo.cli.arguments import EXAMPLES
 from lcbo.cli.screen import plain
 from lcbo.errors import LcboError
 

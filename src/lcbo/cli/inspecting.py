@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lcbo.cli import screen
-from lcbo.cli.arguments import Json, RunFile
-from lcbo.cli.exit_codes import NOT_FEASIBLE, examples
+from lcbo.cli.arguments import Json, RunFile, examples
+from lcbo.cli.exit_codes import NOT_FEASIBLE
 from lcbo.errors import RunInUseError
 from lcbo.reporting.format import one_line, run_name, summary
 from lcbo.text import brief
@@ -23,7 +23,7 @@ Output = Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help
 
 @examples("lcbo status run.db", "lcbo status run.db --json")
 def status(run: RunFile, json: Json = False) -> None:
-    """Show on one screen where a run stands."""
+    """Show the state of a run on one screen."""
     from lcbo.store.stored_run import open_run
 
     with open_run(run) as stored:
@@ -90,7 +90,7 @@ def report(run: RunFile, out: Output = None) -> None:
 
 @examples("lcbo unlock run.db")
 def unlock(run: RunFile) -> None:
-    """Take a run from a process on another machine that has died without giving it back."""
+    """Release a run whose process on another machine died without releasing it."""
     from lcbo.store.store import unlock as release
     from lcbo.store.stored_run import open_run
 

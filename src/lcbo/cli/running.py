@@ -23,9 +23,10 @@ from lcbo.cli.arguments import (
     Timeout,
     Variant,
     Workers,
+    examples,
     pairs,
 )
-from lcbo.cli.exit_codes import ERROR, INTERRUPTED, NOT_FEASIBLE, examples
+from lcbo.cli.exit_codes import ERROR, INTERRUPTED, NOT_FEASIBLE
 from lcbo.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def run(
         Path | None,
         typer.Option(
             metavar="RUN",
-            help="File that keeps the run, PROBLEM.db by default; a run that is there is continued.",
+            help="File of the run, PROBLEM.db by default; a run found there is continued.",
         ),
     ] = None,
     budget: Budget = None,
@@ -60,7 +61,7 @@ def run(
     retries: Retries = None,
     json: Json = False,
 ) -> None:
-    """Optimize a problem file or a named problem; every evaluation is kept in the run's file."""
+    """Optimize a problem file or a named problem; the run's file keeps every evaluation."""
     from lcbo.cli.tasks import read_task
     from lcbo.reporting.format import summary
 
@@ -70,7 +71,7 @@ def run(
         path = shlex.quote(problem)
         raise ArgumentError(problem, "a table [command]", f"none; lcbo new run.db {path} is for ask and tell")
     if arguments["budget"] is None:
-        raise ArgumentError("--budget", "evaluations in all, here or as budget in [run]", "none")
+        raise ArgumentError("--budget", "a number of evaluations, here or as budget in [run]", "none")
     file = store or Path(f"{task.name}.db")
     evaluation = task.evaluation(workers=workers, timeout=timeout, retries=retries)
     task.problem.source = {**(task.problem.source or {}), "evaluation": evaluation}
@@ -82,7 +83,7 @@ def run(
 @examples("lcbo resume run.db", "lcbo resume run.db --budget 2000 --workers 4")
 def resume(
     run: RunFile,
-    budget: Annotated[int | None, typer.Option(help="Evaluations in all, to add some.", min=1)] = None,
+    budget: Annotated[int | None, typer.Option(help="New total number of evaluations.", min=1)] = None,
     workers: Workers = None,
     timeout: Timeout = None,
     retries: Retries = None,
@@ -97,7 +98,7 @@ def resume(
         meta, problem, at = stored.meta, stored.problem, stored.status
     source = meta["source"] or {}
     if problem.fun is None and "command" in source:
-        problem = rebuilt_command_problem(meta)  # raises what is the matter with it
+        problem = rebuilt_command_problem(meta)  # raises the reason why it cannot be rebuilt
     if problem.fun is None:
         raise ArgumentError(
             str(run),
@@ -126,7 +127,7 @@ def resume(
 
 
 def _minimize(problem: Problem, file: Path, json: bool, **arguments: Any) -> None:
-    """Run to the end or to Ctrl-C, print the answer and leave with the exit code it deserves."""
+    """Run until the end or Ctrl-C, print the answer and exit with its code."""
     path = shlex.quote(str(file))
     try:
         result = lcbo.minimize(problem, store=file, **arguments)
@@ -159,7 +160,7 @@ def check(
     variant: Variant = None,
     noise: Noise = None,
 ) -> None:
-    """Evaluate the start (or the middle of the box) once and explain what came back."""
+    """Evaluate the start, or the middle of the box, and explain what was returned."""
     from lcbo.cli.checking import check_task
     from lcbo.cli.tasks import read_task
 

@@ -37,7 +37,7 @@ def is_terminal() -> bool:
 
 
 def remark(text: str) -> None:
-    """Print a line for the person, which a pipe does not get."""
+    """Print a line to standard error, which a pipe does not receive."""
     _console(sys.stderr).print(plain(text), soft_wrap=True)
 
 
@@ -49,7 +49,7 @@ def say(*parts: str | Text | Table) -> None:
             console.print(plain(part), soft_wrap=True)
         elif console.is_terminal:
             console.print(part)
-        else:  # a table fills its lines with blanks, which nobody wants in a file
+        else:  # a table fills its lines with blanks, which do not belong in a file
             with console.capture() as drawn:
                 console.print(part)
             sys.stdout.writelines(f"{line.rstrip()}\n" for line in drawn.get().splitlines())
@@ -61,7 +61,7 @@ def say_json(value: Any) -> None:
 
 
 def plain(text: object, style: str = "") -> Text:
-    """Return a text as it is: no markup, and no control characters that could steer a terminal."""
+    """Return a text without markup or control characters, which could change a terminal."""
     shown = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in str(text))
     return Text(shown, style=style)
 
@@ -81,7 +81,7 @@ def number(value: float | None, digits: int = 6) -> Text:
 
 
 def facts(rows: Mapping[str, object]) -> Table:
-    """Return names and what they are, one per line."""
+    """Return a table of names and values, one per line."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -133,7 +133,7 @@ def verdict(room: float) -> Text:
 
 
 def show_answer(problem: Problem, result: Result) -> None:
-    """Print the design, its constraints and what it is worth."""
+    """Print the design, its constraints and its objective."""
     if result.x is None:
         say(result.message)
         return

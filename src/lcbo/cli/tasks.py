@@ -1,4 +1,4 @@
-"""From what stands on the command line to a problem and how to run it."""
+"""The problem of a command line, read from a file or by name."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class Benchmark(Problem):
         return drawing_of(type(self))(self, self._checked_point(x), path)
 
     def _outcomes(self, x: npt.ArrayLike) -> dict[str, float]:
-        """Return all outcomes of one point: what `fun` calls, and `evaluate` without leaving any out."""
+        """Return all outcomes of one point; this is the problem's ``fun``."""
         outcomes = self.outcomes_at(self._checked_point(x)[None, :])
         return {name: float(values[0]) for name, values in outcomes.items()}
 

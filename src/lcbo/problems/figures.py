@@ -43,7 +43,7 @@ def utilization_colors() -> ScalarMappable:
 
 
 def add_color_bar(figure: Figure, colors: ScalarMappable, axes: Any, label: str) -> None:
-    """Color bar that says what dark means and that black breaks the limit."""
+    """Add a color bar with its label; black is above the limit."""
     bar = figure.colorbar(colors, ax=axes, extend="max", shrink=0.75, pad=0.03)
     bar.set_label(label)
 

@@ -18,7 +18,7 @@ class NoisyView(Problem):
 
     Evaluation number i (`count`, from 0) draws its noise from the generator (seed, "noise", i), so a run
     that is resumed goes on with the same noise (`continue_after`). Outcomes that neither the objective
-    nor a constraint uses are left out: they would give the noise away.
+    nor a constraint uses are left out, since they would reveal the noise.
 
     A pickled copy (a process pool, Dask) gets a stream of its own, numbered by how many copies were made
     before it; workers therefore never repeat each other's noise.

@@ -133,7 +133,7 @@ def traces(trace: pd.DataFrame) -> list[str]:
 
 
 def constants(trace: pd.DataFrame) -> dict[str, float]:
-    """Return the numbers of a method that stayed the same all along."""
+    """Return the numbers of a method that never changed."""
     found = {}
     for name in trace.columns:
         values = trace[name].dropna().unique()

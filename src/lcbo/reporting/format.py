@@ -33,7 +33,7 @@ def one_line(text: object) -> str:
 
 
 def sentences(text: str) -> str:
-    """Return a message with every sentence begun by a capital."""
+    """Return a message with a capital at the beginning of every sentence."""
     return re.sub(r"(^|\. )(\w)", lambda found: found[1] + found[2].upper(), text)
 
 

@@ -1,4 +1,4 @@
-"""A stored run as one HTML page: the answer, how it was found, what failed, how to go on."""
+"""The HTML report of a stored run: answer, progress, failures, settings, next commands."""
 
 from __future__ import annotations
 
@@ -318,7 +318,7 @@ def _sample(run: Run) -> str:
 
 
 def _belief(run: Run, result: Result) -> Belief | None:
-    """Return what the model believes at the answer; a model that fails must not cost the page."""
+    """Return what the model believes at the answer; ``None`` where the model fails."""
     if result.x is None:
         return None
     try:

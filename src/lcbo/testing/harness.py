@@ -111,7 +111,7 @@ class Drive:
         return np.array(self._copies).reshape(-1, self.method.setup.dim)
 
     def include(self, u: Array) -> None:
-        """Hand over a point evaluated elsewhere."""
+        """Include a point that was evaluated elsewhere."""
         id = self.method.include(u, self.truth(u))
         require(id == self._included, f"include: expected id {self._included}; got {id}")
         self._included += 1

@@ -169,7 +169,7 @@ def no_global_state_is_touched(subject: Subject) -> None:
 
 
 def _settings() -> dict[str, Any]:
-    """What nothing but the user may change."""
+    """Settings that only the user may change."""
     numbers = np.random.get_state(legacy=False)  # noqa: NPY002  (the state to be left alone)
     return {
         "Python's random numbers": random.getstate(),
@@ -184,7 +184,7 @@ def _settings() -> dict[str, Any]:
 
 
 def _limits() -> dict[str, Any]:
-    """What a library may change when it is loaded, and never again."""
+    """Settings a library may change when it is loaded, but not later."""
     return {
         "torch's threads": torch.get_num_threads(),
         "thread limits": [(pool["filepath"], pool["num_threads"]) for pool in threadpool_info()],

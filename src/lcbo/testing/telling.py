@@ -39,7 +39,7 @@ def _failing(fails: Callable[[Proposal], object]) -> Answer:
 
 @check
 def missing_outcomes_do_not_stop_a_run(subject: Subject) -> None:
-    """NaN in a row: now and then, in one outcome always, in the objective always."""
+    """Outcomes are missing sometimes, one constraint always, or the objective always."""
     for rows in ((0, 1, 2), (1,), (2,), (0,)):
         subject.run().finish(_losing(rows))
 
@@ -73,7 +73,7 @@ def data_counts_but_costs_nothing(subject: Subject) -> None:
 
 @check
 def constant_outcomes_do_not_stop_a_run(subject: Subject) -> None:
-    """An outcome that never changes, at any level, is an outcome like others."""
+    """An outcome that never changes, at any level, does not stop a run."""
     for constant in ((0.0, np.nan, np.nan), (np.nan, -7.0, np.nan), (np.nan, np.nan, 1e12), (0.0, 0.0, 0.0)):
         level = np.array(constant)
         subject.points(partial(_replaced, level))
