@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +13,7 @@ from lcbo.problem import Constraint
 from lcbo.problems.base import Benchmark, BestKnown
 from lcbo.types import Array
 
+Formulas = tuple[Array, Sequence[Array], Sequence[Array]]  # f, g <= 0, h = 0
 _NOISE_LEVEL = 0.01
 _NOISE_POINTS = 256
 
@@ -19,9 +21,8 @@ _NOISE_POINTS = 256
 class Analytic(Benchmark):
     """A benchmark made of formulas; outcomes ``f``, ``g1``, ``g2``, ... and ``h1``, ``h2``, ...
 
-    A subclass writes `f`, and `g` or `h` where it has such constraints, over the columns of ``n x d``
-    points. Noise level 1 means, for each outcome, its interquartile range over 256 uniform points of the
-    box; the default level is 0.01.
+    A subclass writes `_formulas`. Noise level 1 means, for each outcome, its interquartile range over 256
+    uniform points of the box; the default level is 0.01.
 
     Args:
         lb: Lower bounds.
@@ -57,23 +58,16 @@ class Analytic(Benchmark):
             noise_level=_NOISE_LEVEL,
         )
 
-    def f(self, X: Array) -> Array:
-        """Objective at ``n x d`` points."""
-        raise NotImplementedError
-
-    def g(self, X: Array) -> Sequence[Array]:  # noqa: ARG002 - most problems use it
-        """Inequalities, feasible at 0 and below."""
-        return ()
-
-    def h(self, X: Array) -> Sequence[Array]:  # noqa: ARG002 - most problems use it
-        """Equalities, feasible at 0."""
-        return ()
+    @abstractmethod
+    def _formulas(self, X: Array) -> Formulas:
+        """Return f, all g and all h at ``n x d`` points, arrays of length ``n``."""
 
     def outcomes_at(self, X: Array) -> dict[str, Array]:
         """Objective, inequalities and equalities of ``n x d`` points by name."""
-        outcomes = {"f": self.f(X)}
-        outcomes |= {f"g{i}": value for i, value in enumerate(self.g(X), start=1)}
-        outcomes |= {f"h{i}": value for i, value in enumerate(self.h(X), start=1)}
+        f, g, h = self._formulas(X)
+        outcomes = {"f": f}
+        outcomes |= {f"g{i}": value for i, value in enumerate(g, start=1)}
+        outcomes |= {f"h{i}": value for i, value in enumerate(h, start=1)}
         return outcomes
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from lcbo import checks
 from lcbo.problems.base import BestKnown
-from lcbo.problems.formulas.analytic import Analytic
+from lcbo.problems.formulas.analytic import Analytic, Formulas
 from lcbo.types import Array
 
 _RADIUS = 0.3
@@ -36,14 +34,10 @@ class EqSphere(Analytic):
         best = BestKnown(float(self._slope @ x), x, "closed form", "this library")
         super().__init__(np.zeros(d), np.ones(d), best_known=best, tol=tol)
 
-    def f(self, X: Array) -> Array:
-        """Slope along a."""
-        value: Array = X @ self._slope
-        return value
-
-    def h(self, X: Array) -> Sequence[Array]:
-        """Squared distance from the center, less the squared radius."""
-        return (((X - 0.5) ** 2).sum(axis=1) - _RADIUS**2,)
+    def _formulas(self, X: Array) -> Formulas:
+        f = X @ self._slope
+        h = (((X - 0.5) ** 2).sum(axis=1) - _RADIUS**2,)
+        return f, (), h
 
 
 class EqQP(Analytic):
@@ -85,12 +79,9 @@ class EqQP(Analytic):
         how = "closed form" if free.all() else "active set"
         return BestKnown(float(self._curvature @ (x - self._target) ** 2), x, how, "this library")
 
-    def f(self, X: Array) -> Array:
-        """Weighted squared distance from the target."""
-        value: Array = (X - self._target) ** 2 @ self._curvature
-        return value
-
-    def h(self, X: Array) -> Sequence[Array]:
-        """Residuals of the two linear equations."""
+    def _formulas(self, X: Array) -> Formulas:
+        f = (X - self._target) ** 2 @ self._curvature
         residual = X @ self._rows.T - self._right
-        return (residual[:, 0], residual[:, 1])
+        # Residuals of the two linear equations.
+        h = (residual[:, 0], residual[:, 1])
+        return f, (), h
