@@ -192,7 +192,7 @@ def test_import_is_light():
 
 
 def test_missing_extra_is_named(monkeypatch):
-    import lcbo.problems.halfcheetah.cheetah as cheetah
+    import lcbo.problems.halfcheetah as cheetah
 
     monkeypatch.setattr(cheetah, "find_spec", lambda name: None if name == "mujoco" else find_spec(name))
     with pytest.raises(ImportError, match=r"pip install 'lcbo\[mujoco\]'"):

@@ -20,7 +20,7 @@ _FORMATS = (".png", ".svg")
 _DRAWINGS = {
     "Truss25": ("structures.truss_drawing", "draw_truss"),
     "Beam50": ("structures.beam_drawing", "draw_beam"),
-    "HalfCheetah": ("halfcheetah.drawing", "draw_gait"),
+    "HalfCheetah": ("gait_drawing", "draw_gait"),
 }
 
 
