@@ -48,32 +48,33 @@ def examples(*lines: str) -> Callable[[Command], Command]:
 
 def pairs(option: str, texts: Iterable[str] | None) -> dict[str, Any]:
     """Return ``KEY=VALUE`` texts as a mapping; a value that is not valid TOML is a text."""
-    found: dict[str, Any] = {}
-    for text in texts or ():
-        key, sign, value = text.partition("=")
-        if not sign or not key.strip():
-            raise typer.BadParameter(f"expected KEY=VALUE; got {text!r}", param_hint=option)
-        if key.strip() in found:
-            raise typer.BadParameter(f"expected every key once; got {key.strip()!r} twice", param_hint=option)
-        found[key.strip()] = _value(value.strip())
-    return found
+    return _mapping(option, texts, _toml_value, "KEY=VALUE")
 
 
 def numbers(option: str, texts: Iterable[str] | None) -> dict[str, float]:
-    """Return ``KEY=NUMBER`` texts as a mapping."""
-    found: dict[str, float] = {}
+    """Return ``NAME=NUMBER`` texts as a mapping."""
+    return _mapping(option, texts, float, "NAME=NUMBER")
+
+
+def _mapping(
+    option: str, texts: Iterable[str] | None, read: Callable[[str], Any], form: str
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for text in texts or ():
-        key, sign, value = text.partition("=")
+        key, sign, value = (part.strip() for part in text.partition("="))
         try:
-            found[key.strip()] = float(value)
+            entry = read(value)
         except ValueError:
             sign = ""
-        if not sign or not key.strip():
-            raise typer.BadParameter(f"expected NAME=NUMBER; got {text!r}", param_hint=option)
+        if not sign or not key:
+            raise typer.BadParameter(f"expected {form}; got {text!r}", param_hint=option)
+        if key in found:
+            raise typer.BadParameter(f"expected every key once; got {key!r} twice", param_hint=option)
+        found[key] = entry
     return found
 
 
-def _value(text: str) -> Any:
+def _toml_value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except (tomllib.TOMLDecodeError, KeyError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +11,7 @@ from lcbo.cli import screen
 from lcbo.cli.arguments import Json, RunFile, examples
 from lcbo.cli.exit_codes import NOT_FEASIBLE
 from lcbo.errors import RunInUseError
-from lcbo.reporting.format import one_line, run_name, summary
+from lcbo.reporting.format import next_command, one_line, run_name, summary
 from lcbo.text import brief
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ def unlock(run: RunFile) -> None:
 
 
 def _status_facts(run: Run) -> dict[str, Any]:
-    at, file = run.status, shlex.quote(str(run.path))
+    at = run.status
     shown: dict[str, Any] = {
         "run": f"{run_name(run)}: {summary(run.problem)}",
         "file": f"{run.path} ({screen.size(run.path)})",
@@ -124,7 +123,7 @@ def _status_facts(run: Run) -> dict[str, Any]:
         more = f" and {len(pending) - 20} more" if len(pending) > 20 else ""
         shown["pending"] = ", ".join(map(str, pending[:20])) + more
     if not at.writing:
-        shown["next"] = _next(run, at, file)
+        shown["next"] = next_command(run)
     return {name: value for name, value in shown.items() if value}
 
 
@@ -164,13 +163,6 @@ def _writer(at: Status) -> str:
         return "nobody"
     state = {True: "alive", False: "dead; the next to write takes over", None: "on another machine"}
     return f"{at.writer}, {state[at.writing]}"
-
-
-def _next(run: Run, at: Status, file: str) -> str:
-    if run.problem.fun is None:
-        return f"lcbo ask {file}"
-    spent = at.budget is not None and at.ended >= at.budget
-    return f"lcbo resume {file}" + (f" --budget {2 * (at.budget or 0)}" if spent else "")
 
 
 def _status_json(run: Run, at: Status) -> dict[str, Any]:

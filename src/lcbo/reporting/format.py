@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -51,3 +52,12 @@ def summary(problem: Problem) -> str:
     listed = " and ".join([", ".join(limits[:-1]), limits[-1]] if len(limits) > 1 else limits)
     words = f"{problem.objective} over {counted(problem.n_variables, 'variable')}"
     return f"{words} subject to {listed}" if limits else words
+
+
+def next_command(run: Run) -> str:
+    """Return the command that continues a run: ``ask`` where its function is not known, else ``resume``."""
+    at, file = run.status, shlex.quote(str(run.path))
+    if run.problem.fun is None:
+        return f"lcbo ask {file}"
+    spent = at.budget is not None and at.ended >= at.budget
+    return f"lcbo resume {file}" + (f" --budget {2 * (at.budget or 0)}" if spent else "")

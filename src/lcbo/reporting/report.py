@@ -14,7 +14,7 @@ import numpy as np
 
 from lcbo.errors import ModelError
 from lcbo.reporting import figures
-from lcbo.reporting.format import counted, moment, number, one_line, run_name, sentences
+from lcbo.reporting.format import counted, moment, next_command, number, one_line, run_name, sentences
 from lcbo.reporting.page import (
     code,
     facts,
@@ -296,25 +296,17 @@ def _settings(run: Run) -> str:
 
 
 def _continue(run: Run) -> str:
-    at, file = run.status, shlex.quote(str(run.path))
-    more = 2 * (at.budget or at.asked or 100)
-    lines = []
-    if run.problem.fun is not None:
-        spent = at.budget is not None and at.ended >= at.budget
-        lines.append(f"lcbo resume {file}" + (f" --budget {more}" if spent else ""))
-    else:
-        lines += [f"lcbo ask {file} -n 4", f"lcbo tell {file} ID {_sample(run)}"]
-    lines += [
+    file = shlex.quote(str(run.path))
+    told = " ".join(f"{shlex.quote(name)}=VALUE" for name in run.problem.outcomes[:4])
+    lines = [
+        next_command(run),
+        *([f"lcbo tell {file} ID {told}"] if run.problem.fun is None else []),
         f"lcbo status {file}",
         f"lcbo best {file}",
         f"lcbo export {file} {shlex.quote(run.path.stem)}.csv",
     ]
     python = f"import lcbo\n\nrun = lcbo.open_run({str(run.path)!r})\nprint(run.result())\nprint(run.history)"
     return section("Go on from here", code("\n".join(lines)), paragraph("Or in Python:"), code(python))
-
-
-def _sample(run: Run) -> str:
-    return " ".join(f"{shlex.quote(name)}=VALUE" for name in run.problem.outcomes[:4])
 
 
 def _belief(run: Run, result: Result) -> Belief | None:
