@@ -12,7 +12,7 @@ arguments = parser.parse_args()
 
 problem = lcbo.problems.make("truss25")
 limits = " and ".join(map(str, problem.constraints))
-print(f"25-bar truss: {problem.dim} areas, minimize {problem.objective.name}, subject to {limits}.")
+print(f"25-bar truss: {problem.dim} areas, {problem.objective}, subject to {limits}.")
 result = lcbo.minimize(problem, budget=arguments.budget)
 
 areas = [f"{name:<5}{value:.4f}" for name, value in zip(problem.variables, result.x, strict=True)]
@@ -20,7 +20,7 @@ for first in range(0, len(areas), 5):
     print("  ".join(areas[first : first + 5]))
 print(f"{'constraint':<13}  {'value':>11}  {'slack':>8}  {'multiplier':>10}")
 for constraint in problem.constraints:
-    value, multiplier = result.constr[constraint.name], result.multipliers[constraint.name]
+    value, multiplier = result.constr[constraint.name], result.multipliers.get(constraint.name, 0.0)
     slack, verdict = -value, "holds" if constraint.holds(value) else "violated"  # both limits are 0
     print(f"{constraint!s:<13}  {value:>11.6g}  {slack:>8.4g}  {multiplier:>10.4g}  {verdict}")
 print(f"{problem.objective.name} = {result.fun:.6g} after {result.nfev} evaluations. {result.message}")
