@@ -21,7 +21,7 @@ for first in range(0, len(areas), 5):
 print(f"{'constraint':<13}  {'value':>11}  {'slack':>8}  {'multiplier':>10}")
 for constraint in problem.constraints:
     value, multiplier = result.constr[constraint.name], result.multipliers.get(constraint.name, 0.0)
-    slack, verdict = -value, "holds" if constraint.holds(value) else "violated"  # both limits are 0
+    slack, verdict = constraint.slack(value), "holds" if constraint.holds(value) else "violated"
     print(f"{constraint!s:<13}  {value:>11.6g}  {slack:>8.4g}  {multiplier:>10.4g}  {verdict}")
 print(f"{problem.objective.name} = {result.fun:.6g} after {result.nfev} evaluations. {result.message}")
 

@@ -23,9 +23,7 @@ def violation(problem: Benchmark, outcomes: Mapping[str, Array]) -> Array:
     n = len(next(iter(outcomes.values())))
     worst = np.zeros(n)
     for c in problem.constraints:
-        low, high = c.interval
-        y = outcomes[c.name]
-        worst = np.maximum(worst, np.maximum(low - y, y - high))
+        worst = np.maximum(worst, -c.slack(outcomes[c.name]))
     return worst
 
 

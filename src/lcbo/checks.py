@@ -3,36 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from lcbo.errors import ArgumentError
-
-
-def count(argument: str, value: Any, least: int = 1) -> int:
-    """Return an integer of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise ArgumentError(argument, f"an integer of at least {least}", repr(value))
-    return int(value)
-
-
-def positive(argument: str, value: Any) -> float | None:
-    """Return a number above 0, or ``None``."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, Real) or not float(value) > 0.0:
-        raise ArgumentError(argument, "a number above 0", repr(value))
-    return float(value)
-
-
-def fraction(argument: str, value: Any) -> float:
-    """Return a number from 0 to 1."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= float(value) <= 1.0:
-        raise ArgumentError(argument, "a number from 0 to 1", repr(value))
-    return float(value)
 
 
 def is_integer(value: object) -> bool:
@@ -66,9 +43,32 @@ def number(argument: str, value: Any, least: float | None = None, most: float | 
     return float(value)
 
 
+def positive(argument: str, value: Any) -> float | None:
+    """Return a number above 0, or ``None``."""
+    if value is None:
+        return None
+    if not is_number(value) or not float(value) > 0.0:
+        raise ArgumentError(argument, "a number above 0", repr(value))
+    return float(value)
+
+
+def truth(argument: str, value: Any) -> bool:
+    """Return True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ArgumentError(argument, "True or False", repr(value))
+    return bool(value)
+
+
 def choice(argument: str, value: Any, words: Iterable[str]) -> str:
     """Return one of several words."""
     known = list(words)
     if not isinstance(value, str) or value not in known:
         raise ArgumentError(argument, " or ".join(map(repr, known)), repr(value))
+    return value
+
+
+def mapping(argument: str, value: Any) -> Mapping[str, Any]:
+    """Return a mapping whose keys are texts."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise ArgumentError(argument, "a mapping from names to values", repr(value))
     return value

@@ -195,9 +195,9 @@ def test_slack_is_the_distance_to_the_nearer_limit():
     with lcbo.Optimizer(problem) as optimizer:
         for c, value in zip(optimizer.ask(4), (1.0, 2.5, 4.0, -1.0), strict=True):
             optimizer.tell(c.id, {"f": 0.0, "c": value, "h": value})
-        history = optimizer.log.history()
-    assert figures.slack(problem.constraints[0], history).tolist() == [1.0, 0.5, -1.0, -1.0]
-    assert figures.slack(problem.constraints[1], history).tolist() == [0.5, -1.0, -2.5, -1.5]
+        outcomes = optimizer.log.history().outcomes
+    slacks = [constraint.slack(outcomes[constraint.name]).tolist() for constraint in problem.constraints]
+    assert slacks == [[1.0, 0.5, -1.0, -1.0], [0.5, -1.0, -2.5, -1.5]]
 
 
 def browse(page: Path, tmp_path: Path, *flags: str) -> subprocess.CompletedProcess[str]:

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from lcbo.methods.protocol import Array, Proposal
+from lcbo.terms import Terms
 from lcbo.testing.harness import DIM, Answer, Subject, check, require, require_equal, truth
 
 
@@ -93,7 +94,7 @@ def units_do_not_matter(subject: Subject) -> None:
             replace(t, threshold=t.threshold * factor[t.row], tol=t.tol * factor[t.row])
             for t in subject.terms
         )
-        scaled = subject.points(partial(_multiplied, factor), terms=terms)
+        scaled = subject.points(partial(_multiplied, factor), terms=Terms(terms))
         require_equal(scaled, plain, f"outcomes times 2 to the power of {powers}")
 
 
