@@ -92,7 +92,7 @@ class _Evaluator:
         exact = self.exact(x)
         if self.noisy is None:
             return {name: exact[name] for name in self.truth.outcomes}
-        self.noisy.resume_at(number)
+        self.noisy.continue_after(number)
         return self.noisy.observed(exact)
 
     def exact(self, x: Array) -> dict[str, float]:

@@ -16,6 +16,7 @@ from lcbo.errors import StoreError
 from lcbo.problem import Problem
 from lcbo.problem.sources import describe_problem
 from lcbo.steps.schedules import Growth, Power
+from lcbo.text import brief
 
 Json = Any
 SHOWN = 80  # characters of a value in a message
@@ -146,7 +147,7 @@ def _entrywise(stored: Mapping[str, Json], given: Mapping[str, Json], prefix: st
 
 def versions() -> dict[str, str]:
     """Return the versions a result depends on, without importing the packages."""
-    packages = ("lcbo", "torch", "botorch", "numpy", "scipy")
+    packages = ("lcbo", "torch", "numpy", "scipy")
     return {"python": platform.python_version()} | {name: version(name) for name in packages}
 
 
@@ -160,5 +161,4 @@ def _fits(value: Json) -> bool:
 
 
 def _short(value: Json) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
+    return brief(json.dumps(value), SHOWN)

@@ -127,7 +127,7 @@ class Optimizer:
         self = cls.__new__(cls)
         self._prepare(plan)
         self._begin(past)
-        self.problem.resume_at(self.n_ended)
+        self.problem.continue_after(self.n_ended)
         return self
 
     def close(self) -> None:
