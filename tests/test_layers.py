@@ -24,6 +24,7 @@ LAYERS = {
     "store": 7,
     "loop": 8,
     "reporting": 9,
+    "compare": 9,
     "testing": 9,
     "cli": 10,
     "__init__": 11,

@@ -9,13 +9,13 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from lcbo.compare.score import Spread, checkpoints
 from reproduction.claims.claims import LEAST, Check, check
-from reproduction.claims.metrics import Spread, after_design, at, curves, late_gain, paired, strongest
+from reproduction.claims.metrics import after_design, at, curves, late_gain, paired, strongest
 from reproduction.claims.wording import against, number, percent, shares, spread
 from reproduction.figures.appearance import PAPER
 from reproduction.figures.mechanism import restarts
 from reproduction.harness.results import Results
-from reproduction.harness.score import checkpoints
 
 TIE = 0.02  # of a value: closer ones count as equal
 STAGNANT = 0.1  # share of the descent in the second half of the budget below which a method stagnates

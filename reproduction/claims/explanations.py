@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from lcbo.compare.score import Spread
 from reproduction.claims.claims import Check
-from reproduction.claims.metrics import Spread
 from reproduction.claims.wording import number, spread
 from reproduction.harness.results import Results
 

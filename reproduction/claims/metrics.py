@@ -11,47 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from lcbo.compare.score import Spread
 from lcbo.types import Array
 from reproduction.harness.results import Results
-
-
-def quantile(values: npt.ArrayLike, level: float) -> float:
-    """Return the quantile by linear interpolation between order statistics; NaN without values.
-
-    Infinite as soon as an infinite value has a weight in it.
-    """
-    v = np.sort(np.asarray(values, dtype=np.float64))
-    if not v.size:
-        return math.nan
-    position = level * (v.size - 1)
-    below = math.floor(position)
-    share = position - below
-    if share < 1e-12:
-        return float(v[below])
-    if not math.isfinite(v[below + 1]):
-        return math.inf
-    return float((1.0 - share) * v[below] + share * v[below + 1])
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Lower quartile, median and upper quartile of ``n`` values."""
-
-    low: float
-    median: float
-    high: float
-    n: int
-
-    @classmethod
-    def of(cls, values: npt.ArrayLike) -> Spread:
-        """Return the spread of the values that are not NaN."""
-        v = np.asarray(values, dtype=np.float64)
-        v = v[~np.isnan(v)]
-        low, median, high = (quantile(v, level) for level in (0.25, 0.5, 0.75))
-        return cls(low, median, high, v.size)
 
 
 def curves(

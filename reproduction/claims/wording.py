@@ -6,7 +6,8 @@ import math
 
 import pandas as pd
 
-from reproduction.claims.metrics import Paired, Spread
+from lcbo.compare.score import Spread
+from reproduction.claims.metrics import Paired
 
 
 def number(value: float) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from reproduction.claims.metrics import Spread
+from lcbo.compare.score import Spread
 from reproduction.figures.appearance import look, view
 from reproduction.figures.panel import (
     INK,

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
+from lcbo.compare.score import Spread
 from reproduction.claims.claims import Check, Judged, judge_all
 from reproduction.claims.explanations import explanation
-from reproduction.claims.metrics import Spread, paired, ranks
+from reproduction.claims.metrics import paired, ranks
 from reproduction.claims.wording import against, number, spread
 from reproduction.figures.appearance import view
 from reproduction.harness.results import Results

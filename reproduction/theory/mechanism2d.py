@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from lcbo.compare.score import best_feasible, checkpoints, rounded
 from lcbo.methods.base.design import best_index
 from lcbo.optimizer.answer import versions
 from lcbo.optimizer.optimizer import Optimizer
@@ -28,7 +29,6 @@ from lcbo.problems.base import Benchmark, BestKnown
 from lcbo.random import generator
 from lcbo.types import Array, Candidate
 from reproduction.harness.cell import machine
-from reproduction.harness.score import best_feasible, checkpoints, rounded, true_values
 
 CENTER = np.array([0.5, 0.5])
 RADIUS = 0.33
@@ -105,7 +105,7 @@ def run(setting: Setting, method: str, seed: int) -> dict[str, Any]:
             asked.append(candidate)
             told.append(truth.to_rows(outcomes))
     points = np.array([candidate.x for candidate in asked])
-    best = best_feasible(true_values(truth, truth.outcomes_at(points)))
+    best = best_feasible(truth, map(truth.evaluate, points))
     events = optimizer.diagnostics()
     changes = [(event["kind"], event["evaluations"], event["length"]) for event in events]
     return {
