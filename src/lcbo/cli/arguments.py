@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 RunFile = Annotated[Path, typer.Argument(metavar="RUN", help="File of the run, such as run.db.")]
 Target = Annotated[
@@ -31,6 +32,23 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Wait = Annotated[
     float, typer.Option(help="Seconds to wait while another process writes to the run.", min=0.0)
 ]
+
+
+class SpacedLists(TyperCommand):
+    """A command that reads ``--methods a b`` as ``--methods a --methods b``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments after repeating the option."""
+        spread: list[str] = []
+        values: int | None = None  # that have followed --methods, None behind another option
+        for word in args:
+            if word.startswith("-"):
+                values = 0 if word == "--methods" else None
+            elif values is not None:
+                spread += ["--methods"] * (values > 0)
+                values += 1
+            spread.append(word)
+        return super().parse_args(ctx, spread)
 
 
 def pairs(option: str, texts: Iterable[str] | None) -> dict[str, Any]:

@@ -13,10 +13,12 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lcbo.errors import LcboError
 from lcbo.methods import registry
 from lcbo.store.store import tells_in
 
@@ -145,6 +147,9 @@ def run_in_process(work: Callable[[], object]) -> None:
         work()
     except KeyboardInterrupt:
         sys.exit(130)
+    except LcboError as error:
+        traceback.print_exc()
+        sys.exit(" ".join(str(error).split()))  # in one line, the last of the log
     except ImportError as error:
         if error.name is not None:  # a real one; where an extra is missing, we raise it with a message only
             raise
