@@ -114,7 +114,7 @@ def claims(specs: Specs, root: Root = None, quick: Quick = False) -> None:
 
     Example: python -m reproduction claims reproduction/*.toml
     """
-    from reproduction.claims.claims import judge_all
+    from reproduction.claims.paper import judge_all
 
     shown = Table("claim", "verdict", "with lcbo", "n", box=None)
     for judged in judge_all(_results(specs, root, quick)):
@@ -140,6 +140,28 @@ def page(
 
     write_page(_results(specs, root, quick), out, images)
     Console().print(str(out), highlight=False)
+
+
+@app.command()
+def check(
+    specs: Specs,
+    out: Annotated[Path, typer.Option(help="The page.")] = Path("docs/reproducing.md"),
+    images: Annotated[Path, typer.Option(help="Folder of the figures.")] = Path("docs/images/reproduction"),
+    root: Root = None,
+    quick: Quick = False,
+) -> None:
+    """Check that the page is up to date, decided claims are explained and the results are small.
+
+    Example: python -m reproduction check reproduction/*.toml
+    """
+    from reproduction.harness.runner import RESULTS
+    from reproduction.pages.check import find_faults
+
+    folder = (root or specs[0].parent) / RESULTS
+    faults = find_faults(_results(specs, root, quick), out, images, folder)
+    for line in faults:
+        Console().print(line, markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(1 if faults else 0)
 
 
 Folder = Annotated[Path, typer.Option(help="Folder of results/.")]

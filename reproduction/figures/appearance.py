@@ -11,9 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-PAPER = ("scbo", "hdsafebo", "cei", "epbo")  # the baselines of the paper
-OURS = ("lcbo-paper", "lcbo")
-
 
 @dataclass(frozen=True)
 class Look:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reproduction.claims.metrics import restarts
 from reproduction.figures.appearance import LOOKS
 from reproduction.figures.figures import FIGURES, draw_figures
-from reproduction.figures.mechanism import restarts
 from reproduction.figures.panel import Series, apart, limits, missing_text, series_of
 
 
@@ -97,7 +97,7 @@ def test_restart_statistics(lab):
     lab.run("main", "truss-case1", "scbo", 0, [1.0], events=[event("restart", 300), event("restart", 700)])
     lab.run("main", "truss-case1", "scbo", 1, [1.0], events=[event("start", 25), event("restart", 400)])
     lab.run("main", "truss-case1", "scbo", 2, [1.0], events=[event("start", 25), event("failure", 400)])
-    found = restarts(lab.read())
+    found = restarts(lab.read(), "truss-case1", "scbo")
     assert found.counts.to_dict() == {0: 2, 1: 1, 2: 0}
     assert (found.first.median, found.first.low, found.first.n) == (400.0, 350.0, 3)
     assert math.isinf(found.second.median)

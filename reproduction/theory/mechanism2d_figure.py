@@ -8,32 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lcbo.types import Array
 from reproduction.figures.appearance import look
 from reproduction.figures.panel import INK, PALE, SIZE, dress, new_figure
 from reproduction.theory.mechanism2d import CENTER, METHODS, RADIUS, SPREAD, START, AroundTheDisc, Setting
+from reproduction.theory.numbers import best_curves, median_run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-DRAWN = ("lcbo", "scbo")
-SHADES = "Greys_r"
 SEED = 0  # the one that is drawn, whatever came of it
-
-
-def curves(found: Mapping[str, Any], method: str) -> Array:
-    """Best feasible values, one row per seed, infinite before the first."""
-    rows = [run["best"] for run in found["runs"] if run["method"] == method]
-    return np.array([[np.inf if v is None else v for v in row] for row in rows], dtype=np.float64)
-
-
-def median_run(found: Mapping[str, Any], method: str) -> Mapping[str, Any]:
-    """The run that ended in the middle; with an even number, the better of the two there."""
-    runs = [run for run in found["runs"] if run["method"] == method]
-    order = np.argsort(curves(found, method)[:, -1], kind="stable")
-    middle: Mapping[str, Any] = runs[order[(len(runs) - 1) // 2]]
-    return middle
 
 
 def mechanism_figure(found: Mapping[str, Any]) -> Figure:
@@ -115,7 +99,7 @@ def _boxes(axes: Axes, run: Mapping[str, Any], name: str) -> None:
 def _progress(axes: Axes, found: Mapping[str, Any]) -> None:
     x = np.array(found["evaluations"])
     for method in METHODS:
-        rows, style = curves(found, method), look(method)
+        rows, style = best_curves(found, method), look(method)
         low, median, high = np.quantile(rows, (0.25, 0.5, 0.75), axis=0, method="inverted_cdf")
         axes.fill_between(x, low, high, step="post", color=style.color, alpha=0.15, lw=0)
         axes.step(
