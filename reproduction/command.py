@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.live import Live
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from lcbo.compare.runner import PlannedRun, Progress
+    from lcbo.compare.runner import PlannedRun
     from reproduction.harness.results import Results
 
 app = typer.Typer(no_args_is_help=True, help="Run, watch and draw the experiments of a TOML spec.")
@@ -35,8 +34,7 @@ def run(
 
     Example: python -m reproduction run reproduction/main.toml --jobs 2 --only lcbo-paper
     """
-    from lcbo.compare.display import ending_words, progress_table
-    from lcbo.compare.runner import compare
+    from lcbo.compare.display import compare_visibly, ending_words
     from lcbo.evaluation.pool import available_cores
 
     console, failed = Console(), 0
@@ -44,13 +42,7 @@ def run(
     for spec in specs:
         runs = _wanted(spec, root, quick, only)
         begun = time.monotonic()
-        with Live(console=console, refresh_per_second=2, transient=not console.is_terminal) as live:
-
-            def show(progress: Progress, live: Live = live, runs: list[PlannedRun] = runs) -> None:
-                if console.is_terminal:
-                    live.update(progress_table(runs, progress, jobs))
-
-            progress = compare(runs, jobs=jobs, watch=show)
+        progress = compare_visibly(runs, jobs, console)
         minutes = (time.monotonic() - begun) / 60
         console.print(f"{spec.stem}: {len(progress.done)} of {len(runs)} runs done, {minutes:.1f} min")
         for line in ending_words(progress):
@@ -70,7 +62,7 @@ def status(specs: Specs, root: Root = None, quick: Quick = False) -> None:
 
     for spec in specs:
         runs = _wanted(spec, root, quick, [])
-        Console().print(progress_table(runs, Progress.of(runs), 0))
+        Console().print(progress_table(runs, Progress.of(runs), 1))
 
 
 @app.command()

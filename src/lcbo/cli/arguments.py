@@ -39,14 +39,11 @@ class SpacedLists(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments after repeating the option."""
-        spread: list[str] = []
-        values: int | None = None  # that have followed --methods, None behind another option
+        spread, option = list[str](), ""
         for word in args:
-            if word.startswith("-"):
-                values = 0 if word == "--methods" else None
-            elif values is not None:
-                spread += ["--methods"] * (values > 0)
-                values += 1
+            if option == "--methods" and not word.startswith("-") and spread[-1] != option:
+                spread.append(option)
+            option = word if word.startswith("-") else option
             spread.append(word)
         return super().parse_args(ctx, spread)
 

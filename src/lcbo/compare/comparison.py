@@ -46,7 +46,6 @@ class Score:
         seed: of the run.
         best: best feasible value after 1, 2, ... ``budget`` evaluations, signed so that less is better,
             infinite before the first; a run that ended early keeps its last value.
-        evaluations: made in all.
         first_feasible: evaluations to the first feasible point, infinite without one.
         seconds: processor time of the method, evaluations not counted.
     """
@@ -54,7 +53,6 @@ class Score:
     method: str
     seed: int
     best: Array
-    evaluations: int
     first_feasible: float
     seconds: float
 
@@ -162,7 +160,7 @@ class Comparison:
             best = np.array([math.inf if value is None else value for value in kept["best"]])
             padded = np.pad(best, (0, self.facts["budget"] - len(best)), mode="edge")
             first = kept["first_feasible"] or math.inf
-            score = Score(kept["method"], kept["seed"], padded, len(best), first, kept["seconds"])
+            score = Score(kept["method"], kept["seed"], padded, first, kept["seconds"])
             found.setdefault(score.method, []).append(score)
         return found
 

@@ -33,11 +33,12 @@ def draw_figure(comparison: Comparison, path: Path) -> None:
     bands = {method: _band(runs) for method, runs in scores.items()}
     good, bad = _limits(list(bands.values()))
     for number, row in enumerate(rows(scores, objective.sign)):
-        low, median, high = bands[row.method]
+        low, median, high = bands[row["method"]]
         color, dash = _COLORS[number % len(_COLORS)], _DASHES[number // len(_COLORS) % len(_DASHES)]
-        counts = "" if row.feasible == row.runs else f"\n{row.feasible} of {row.runs} runs feasible"
+        short = row["feasible"] < row["runs"]
+        counts = f"\n{row['feasible']} of {row['runs']} runs feasible" if short else ""
         line = objective.sign * np.where(np.isfinite(median), median, np.nan)
-        axes.step(at, line, where="post", color=color, ls=dash, lw=2, label=row.method + counts)
+        axes.step(at, line, where="post", color=color, ls=dash, lw=2, label=row["method"] + counts)
         edge = objective.sign * np.where(np.isfinite(high), high, 2.0 * bad - good)
         begun = np.isfinite(low)
         axes.fill_between(

@@ -89,11 +89,6 @@ class Progress:
             (progress.done if run.result.exists() else progress.missing).append(run)
         return progress
 
-    def skip(self, run: PlannedRun, reason: str) -> None:
-        """Leave a run out."""
-        self.missing.remove(run)
-        self.skipped[run.name] = reason
-
 
 def compare(
     runs: Sequence[PlannedRun],
@@ -111,9 +106,9 @@ def compare(
         poll: seconds between looks at the processes.
     """
     progress = Progress.of(runs)
-    for run in list(progress.missing):
-        if run.method not in registry.names():
-            progress.skip(run, f"there is no method {run.method!r}")
+    unknown = [run for run in progress.missing if run.method not in registry.names()]
+    progress.skipped = {run.name: f"there is no method {run.method!r}" for run in unknown}
+    progress.missing = [run for run in progress.missing if run not in unknown]
     queue, alive = list(progress.missing), dict[str, tuple[PlannedRun, subprocess.Popen[bytes], float]]()
     try:
         while queue or alive:
@@ -142,6 +137,7 @@ def run_in_process(work: Callable[[], object]) -> None:
 
     Otherwise the runs of a runner that was killed would go on, and the next runner find them in use.
     """
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job may have it ignored
     threading.Thread(target=_end_with_the_runner, daemon=True).start()
     try:
         work()
@@ -181,17 +177,17 @@ def _start(run: PlannedRun) -> subprocess.Popen[bytes]:
 def _settle(progress: Progress, run: PlannedRun, process: subprocess.Popen[bytes], seconds: float) -> None:
     """Note how a run ended."""
     _hang_up(process)
-    if run.result.exists():
-        progress.missing.remove(run)
-        progress.done.append(run)
-        progress.seconds[run.name] = seconds
-        return
     lines = run.log.read_text(errors="replace").strip().splitlines()
     words = lines[-1] if lines else f"exit code {process.returncode}"
-    if process.returncode == _LACKING:
-        progress.skip(run, words)
+    if run.result.exists():
+        progress.done.append(run)
+        progress.seconds[run.name] = seconds
+    elif process.returncode == _LACKING:
+        progress.skipped[run.name] = words
     else:
         progress.failed[run.name] = words
+        return
+    progress.missing.remove(run)
 
 
 def _hang_up(process: subprocess.Popen[bytes]) -> None:

@@ -5,70 +5,45 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from lcbo.compare.comparison import Score
 from lcbo.compare.score import Spread
 
 
-@dataclass(frozen=True)
-class Row:
-    """What a method reached; ``None`` where too many of its runs have no feasible point.
+def rows(scores: Mapping[str, Sequence[Score]], sign: float) -> list[dict[str, Any]]:
+    """Return the methods, best median first, each with what it reached; ``sign`` is the objective's.
 
-    Attributes:
-        method: its name.
-        runs: finished runs.
-        feasible: runs with a feasible point.
-        median: of the best feasible values of all runs, one without a feasible point being the worst.
-        lower_quartile: of the same.
-        upper_quartile: of the same.
-        first_feasible: median evaluations to the first feasible point.
-        evaluations: median evaluations made.
-        seconds: median processor time of the method itself.
+    ``median`` and quartiles are those of the best feasible value over all runs, one without a feasible point
+    being the worst, and ``None`` where they fall on such a run. ``feasible`` counts the runs with a feasible
+    point; ``first_feasible`` (evaluations to it) and ``seconds`` (of the method itself) are medians.
     """
-
-    method: str
-    runs: int
-    feasible: int
-    median: float | None
-    lower_quartile: float | None
-    upper_quartile: float | None
-    first_feasible: float | None
-    evaluations: float
-    seconds: float
-
-
-def rows(scores: Mapping[str, Sequence[Score]], sign: float) -> list[Row]:
-    """Return the methods, best median first; ``sign`` is the objective's."""
     spreads = {method: Spread.of([run.best[-1] for run in runs]) for method, runs in scores.items()}
-    ordered = sorted(scores, key=lambda method: (spreads[method].median, spreads[method].low))
     found = []
-    for method in ordered:
-        runs, at = scores[method], spreads[method]
-        lower, upper = (at.low, at.high) if sign > 0 else (at.high, at.low)
+    for method, at in sorted(spreads.items(), key=lambda item: (item[1].median, item[1].low)):
+        runs, quartiles = scores[method], (at.low, at.high) if sign > 0 else (at.high, at.low)
         found.append(
-            Row(
-                method,
-                len(runs),
-                sum(math.isfinite(run.best[-1]) for run in runs),
-                _finite(sign * at.median),
-                _finite(sign * lower),
-                _finite(sign * upper),
-                _finite(Spread.of([run.first_feasible for run in runs]).median),
-                Spread.of([run.evaluations for run in runs]).median,
-                round(Spread.of([run.seconds for run in runs]).median, 2),
-            )
+            {
+                "method": method,
+                "median": _finite(sign * at.median),
+                "lower_quartile": _finite(sign * quartiles[0]),
+                "upper_quartile": _finite(sign * quartiles[1]),
+                "runs": len(runs),
+                "feasible": sum(math.isfinite(run.best[-1]) for run in runs),
+                "first_feasible": _finite(Spread.of([run.first_feasible for run in runs]).median),
+                "seconds": round(Spread.of([run.seconds for run in runs]).median, 2),
+            }
         )
     return found
 
 
-def write_csv(table: Sequence[Row], path: Path) -> None:
+def write_csv(table: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Write the rows as a CSV file; an empty field stands for ``None``."""
     with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(Row.__annotations__))
+        writer = csv.DictWriter(file, list(table[0]))
         writer.writeheader()
-        writer.writerows(asdict(row) for row in table)
+        writer.writerows(table)
 
 
 def _finite(value: float) -> float | None:
