@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from reproduction.claims.metrics import Restarts, restarts
-from reproduction.figures.appearance import look, view
+from reproduction.figures.appearance import style_of, view
 from reproduction.figures.panel import (
     INK,
     PALE,
@@ -44,7 +44,7 @@ def _mark_restarts(axes: Axes, stats: Restarts) -> None:
     """Mark the medians of first and second restart."""
     for spread, name in ((stats.first, "1st"), (stats.second, "2nd")):
         if math.isfinite(spread.median):
-            axes.axvline(spread.median, color=look(METHOD).color, lw=0.8, ls=":")
+            axes.axvline(spread.median, color=style_of(METHOD).color, lw=0.8, ls=":")
             axes.annotate(f"{name} restart\n(median)", (spread.median, 0.12), xytext=(3, 0),
                           xycoords=("data", "axes fraction"), textcoords="offset points",
                           va="bottom", fontsize=SIZE - 1, color=INK)  # fmt: skip
@@ -68,11 +68,22 @@ def _draw_lengths(axes: Axes, results: Results) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(_power_of_two))
     for _, part in events.groupby("seed"):
         axes.step(
-            part["evaluations"], part["length"], where="post", color=look(METHOD).color, lw=0.9, alpha=0.55
+            part["evaluations"],
+            part["length"],
+            where="post",
+            color=style_of(METHOD).color,
+            lw=0.9,
+            alpha=0.55,
         )
         again = part[part["kind"] == "restart"]
         axes.plot(
-            again["evaluations"], again["length"], "v", ms=5, color=look(METHOD).color, mec="white", mew=0.5
+            again["evaluations"],
+            again["length"],
+            "v",
+            ms=5,
+            color=style_of(METHOD).color,
+            mec="white",
+            mew=0.5,
         )
     axes.set(xlim=(0, results.budget("main", TASK)), ylim=(2.0**-8.5, 2.0))
     axes.set_title(_sentence(restarts(results, TASK, METHOD)), loc="right", fontsize=SIZE - 1, color=PALE)

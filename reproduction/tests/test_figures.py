@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reproduction.claims.metrics import restarts
-from reproduction.figures.appearance import LOOKS
+from reproduction.figures.appearance import STYLES
 from reproduction.figures.figures import FIGURES, draw_figures
 from reproduction.figures.panel import Series, apart, limits, missing_text, series_of
 
@@ -86,8 +86,8 @@ def test_names_far_apart_stay_where_they_are():
 
 
 def test_methods_have_colors_of_their_own():
-    methods = [label for label in LOOKS if LOOKS[label].color != LOOKS["lcbo-paper"].color][:9]
-    assert len({LOOKS[label].color for label in methods}) == 9
+    methods = [label for label in STYLES if STYLES[label].color != STYLES["lcbo-paper"].color][:9]
+    assert len({STYLES[label].color for label in methods}) == 9
 
 
 def test_restart_statistics(lab):

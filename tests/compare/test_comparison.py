@@ -24,6 +24,7 @@ from lcbo.evaluation.processes import members
 from lcbo.evaluation.processes import table as process_table
 from lcbo.store.store import tells_in
 
+INF = math.inf
 SIMULATOR = """
 import json, sys, time
 time.sleep({pause})
@@ -66,7 +67,6 @@ def test_users_problem_is_scored_as_observed(problem_file, tmp_path):
     with lcbo.open_run(comparison.folder / "runs/sobol/3.db") as stored:
         seen = [o.outcomes for o in stored.log.observations]
     assert np.allclose(score.best, best_feasible(comparison.problem, seen), rtol=1e-6)
-    assert score.seed == 3
     assert len(score.best) == 6
     assert score.seconds > 0.0
 
@@ -132,9 +132,15 @@ def test_another_comparison_in_the_folder_is_refused(problem_file, tmp_path):
     with pytest.raises(ArgumentError, match=r'"ub": 1.0}\]; now it is '):
         begin(problem_file(limit=2.0), out)
     path = problem_file()
-    path.write_text(path.read_text().replace("simulate.py", "other.py"))
-    with pytest.raises(ArgumentError, match="command"):
-        begin(path, out)
+    for old, new in (("simulate.py", "other.py"), ('"lift"', '"push"')):
+        path.write_text(problem_file().read_text().replace(old, new))
+        with pytest.raises(ArgumentError, match=r"command|objective.name"):
+            begin(path, out)
+    Comparison.begin(tmp_path / "named", read_task("gp_sample", {"d": 3}, None, None), budget=9)
+    with pytest.raises(ArgumentError, match="variant"):
+        Comparison.begin(
+            tmp_path / "named", read_task("gp_sample", {"d": 3, "seed": 1}, None, None), budget=9
+        )
 
 
 def test_problem_without_a_command_is_refused(problem_file, tmp_path):
@@ -153,21 +159,13 @@ def test_simulator_that_always_fails_is_a_failed_run(problem_file, tmp_path):
     assert comparison.scores() == {}
 
 
-def score(method, seed, best):
-    found = np.flatnonzero(np.isfinite(best))
-    return Score(method, seed, np.array(best), found[0] + 1 if found.size else math.inf, 1.0)
+def score(*best):
+    return Score(np.array(best), 1.0)
 
 
 def test_table_counts_runs_without_a_feasible_point_as_the_worst(tmp_path):
-    none = [math.inf] * 2
-    scores = {
-        "bad": [score("bad", seed, none) for seed in range(3)],
-        "good": [
-            score("good", 0, [5.0, 4.0, 3.0]),
-            score("good", 1, [9.0, 2.0, 1.0]),
-            score("good", 2, none),
-        ],
-    }
+    none = score(INF, INF)
+    scores = {"bad": [none] * 3, "good": [score(5.0, 3.0), score(9.0, 1.0), none]}
     good, bad = rows(scores, -1.0)
     assert list(good.values()) == ["good", -3.0, None, -2.0, 3, 2, 1.0, 1.0]
     assert (bad["feasible"], bad["median"], bad["first_feasible"]) == (0, None, None)
@@ -179,10 +177,8 @@ def test_table_counts_runs_without_a_feasible_point_as_the_worst(tmp_path):
 
 def test_figure_shows_methods_without_any_feasible_point(problem_file, tmp_path, monkeypatch):
     comparison = begin(problem_file(), tmp_path / "out", budget=3)
-    scores = {
-        "lcbo": [score("lcbo", 0, [math.inf, -4.0, -5.0]), score("lcbo", 1, [math.inf] * 3)],
-        "sobol": [score("sobol", 0, [math.inf] * 3)],
-    }
+    none = score(INF, INF, INF)
+    scores = {"lcbo": [score(INF, -4.0, -5.0), none], "sobol": [none]}
     monkeypatch.setattr(Comparison, "scores", lambda _: scores)
     draw_figure(comparison, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 5_000

@@ -20,20 +20,18 @@ import numpy as np
 
 from lcbo.compare.run import Truth, run_to_end, write_result
 from lcbo.compare.runner import PlannedRun, run_in_process
-from lcbo.compare.score import best_feasible, first_feasible, rounded
+from lcbo.compare.score import best_feasible, rounded
 from lcbo.errors import ArgumentError
 from lcbo.evaluation.command.command import Command
-from lcbo.evaluation.command.problem_file import Task
+from lcbo.evaluation.command.problem_file import Task, rebuilt_command_problem
 from lcbo.methods import registry
 from lcbo.optimizer.optimizer import Optimizer
 from lcbo.problem import Problem
-from lcbo.problems import Benchmark, NoisyView
+from lcbo.problems import Benchmark, NoisyView, from_source
 from lcbo.store.describe import describe_problem, describe_value, differences, rebuild_value
-from lcbo.store.resume import rebuilt_problem
 from lcbo.types import Array
 
 _FILE = "comparison.json"
-_MAY_CHANGE = ("name", "evaluation", "folder")  # without making it another comparison
 _EVALUATION = ("timeout", "retries", "max_failure_rate")
 
 
@@ -42,18 +40,12 @@ class Score:
     """A finished run.
 
     Attributes:
-        method: its name.
-        seed: of the run.
         best: best feasible value after 1, 2, ... ``budget`` evaluations, signed so that less is better,
             infinite before the first; a run that ended early keeps its last value.
-        first_feasible: evaluations to the first feasible point, infinite without one.
         seconds: processor time of the method, evaluations not counted.
     """
 
-    method: str
-    seed: int
     best: Array
-    first_feasible: float
     seconds: float
 
 
@@ -89,7 +81,9 @@ class Comparison:
             "budget": budget,
             "x0": describe_value(task.start),
             "n_init": task.settings.get("n_init"),
-            "options": {task.settings.get("method", "lcbo"): describe_value(task.options)},
+            "options": {task.settings.get("method", "lcbo"): describe_value(task.options)}
+            if task.options
+            else {},
             "evaluation": {name: task.settings[name] for name in _EVALUATION if name in task.settings},
         }
         given = json.loads(json.dumps(given))
@@ -112,7 +106,8 @@ class Comparison:
     @property
     def problem(self) -> Problem:
         """The problem, with its function; noise-free if it is a benchmark."""
-        return rebuilt_problem(self.facts)
+        source = self.facts["source"]
+        return rebuilt_command_problem(self.facts) if "command" in source else from_source(source)
 
     def plan(self, methods: Iterable[str], seeds: int) -> list[PlannedRun]:
         """Return the runs wanted: first seed 0 of every method, then seed 1, so that a part is balanced."""
@@ -149,8 +144,7 @@ class Comparison:
             seen = optimizer.log.observations
         told = [{} if o.failed else o.outcomes if truth is None else truth.exact(o.x) for o in seen]
         best = best_feasible(problem, told)
-        facts = {"best": rounded(best), "first_feasible": first_feasible(best), "seconds": kept["seconds"]}
-        write_result(planned.result, {"method": method, "seed": seed, **facts})
+        write_result(planned.result, {"best": rounded(best), "seconds": kept["seconds"]})
 
     def scores(self) -> dict[str, list[Score]]:
         """Return all finished runs in the folder, by method."""
@@ -159,17 +153,15 @@ class Comparison:
             kept = json.loads(path.read_text())
             best = np.array([math.inf if value is None else value for value in kept["best"]])
             padded = np.pad(best, (0, self.facts["budget"] - len(best)), mode="edge")
-            first = kept["first_feasible"] or math.inf
-            score = Score(kept["method"], kept["seed"], padded, first, kept["seconds"])
-            found.setdefault(score.method, []).append(score)
+            found.setdefault(path.parent.name, []).append(Score(padded, kept["seconds"]))
         return found
 
 
-def _lasting(value: Any) -> Any:
-    """Return facts without what may change between two calls."""
-    if isinstance(value, dict):
-        return {key: _lasting(entry) for key, entry in value.items() if key not in _MAY_CHANGE}
-    return value
+def _lasting(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts that may not change: all but the problem's name, its folder and how to evaluate."""
+    source = {key: value for key, value in facts["source"].items() if key != "folder"}
+    kept = {key: value for key, value in facts.items() if key not in ("name", "evaluation")}
+    return {**kept, "source": source}
 
 
 if __name__ == "__main__":

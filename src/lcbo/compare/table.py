@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lcbo.compare.comparison import Score
-from lcbo.compare.score import Spread
+from lcbo.compare.score import Spread, first_feasible
 
 
 def rows(scores: Mapping[str, Sequence[Score]], sign: float) -> list[dict[str, Any]]:
@@ -31,7 +31,9 @@ def rows(scores: Mapping[str, Sequence[Score]], sign: float) -> list[dict[str, A
                 "upper_quartile": _finite(sign * quartiles[1]),
                 "runs": len(runs),
                 "feasible": sum(math.isfinite(run.best[-1]) for run in runs),
-                "first_feasible": _finite(Spread.of([run.first_feasible for run in runs]).median),
+                "first_feasible": _finite(
+                    Spread.of([first_feasible(run.best) or math.inf for run in runs]).median
+                ),
                 "seconds": round(Spread.of([run.seconds for run in runs]).median, 2),
             }
         )
