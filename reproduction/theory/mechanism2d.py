@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from lcbo.compare.score import best_feasible, checkpoints, rounded
-from lcbo.methods.base.design import best_index
 from lcbo.optimizer.answer import versions
 from lcbo.optimizer.optimizer import Optimizer
 from lcbo.problem import Constraint
@@ -115,7 +114,7 @@ def run(setting: Setting, method: str, seed: int) -> dict[str, Any]:
         "restarts": [count for kind, count, _ in changes if kind == "restart"],
         "iterates": _iterates(asked),
         "boxes": [
-            [kind, count, length, *_plane(points[best_index(np.array(told[:count]), truth.terms)])]
+            [kind, count, length, *_plane(points[truth.terms.best(np.array(told[:count]))])]
             for kind, count, length in changes
         ],
     }

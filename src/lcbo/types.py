@@ -24,17 +24,6 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Term:
-    """One penalized condition on one output row: ``sign * (y[row] - threshold) <= 0``, or ``= 0``."""
-
-    row: int
-    sign: float
-    threshold: float
-    equality: bool = False
-    tol: float = 0.0
-
-
-@dataclass(frozen=True)
 class Candidate:
     """A point to evaluate: ``x`` in user units; ``role`` is ``init``, ``iterate`` or ``explore``."""
 

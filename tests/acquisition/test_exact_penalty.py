@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.exact_penalty import ExactPenalty
 from lcbo.acquisition.moments import Predictor, inverse_covariance
-from lcbo.models.data import Scaling, merge
+from lcbo.models.data import merge
 from lcbo.models.gp import BatchedGP, Hyperparameters
-from lcbo.types import Term
+from lcbo.scaling import Scaling
+from lcbo.terms import Term, Terms
 
 DIM = 3
-TERMS = (Term(1, 1.0, 0.2), Term(1, -1.0, -0.1), Term(2, 1.0, 0.3, equality=True, tol=0.01))
+TERMS = Terms((Term(1, 1.0, 0.2), Term(1, -1.0, -0.1), Term(2, 1.0, 0.3, equality=True, tol=0.01)))
 
 
 def model() -> BatchedGP:
@@ -24,9 +24,7 @@ def model() -> BatchedGP:
 
 
 def acquisition(gp: BatchedGP, rho: float = 7.0, beta: float = 2.0) -> ExactPenalty:
-    return ExactPenalty(
-        Predictor(gp, inverse_covariance(gp)), Conditions.of(TERMS, Scaling.identity(3)), rho, beta
-    )
+    return ExactPenalty(Predictor(gp, inverse_covariance(gp)), TERMS.scaled(Scaling.identity(3)), rho, beta)
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.3, 2.0])

@@ -12,7 +12,6 @@ from gpytorch.means import ZeroMean
 from scipy.integrate import quad
 from torch import Tensor
 
-from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.improvement import (
     UNBOUNDED,
     LogConstrainedImprovement,
@@ -21,9 +20,10 @@ from lcbo.acquisition.improvement import (
     log_probability,
 )
 from lcbo.acquisition.moments import Predictor, inverse_covariance
-from lcbo.models.data import Scaling, merge
+from lcbo.models.data import merge
 from lcbo.models.gp import BatchedGP, Hyperparameters
-from lcbo.types import Term
+from lcbo.scaling import Scaling
+from lcbo.terms import Term, Terms
 
 LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 
@@ -150,8 +150,8 @@ def pair(noise: float, dim: int = 4) -> tuple[BatchedGP, ModelListGP]:
     return BatchedGP(merge(x, y), hyper), ModelListGP(*theirs)
 
 
-def conditions(*terms: Term) -> Conditions:
-    return Conditions.of(terms, Scaling.identity(3))
+def conditions(*terms: Term) -> Terms:
+    return Terms(terms)
 
 
 @pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.InputDataWarning")
@@ -163,7 +163,7 @@ def test_values_and_gradients_equal_botorch(noise: float, best: float, low: floa
     """From likely improvement and feasibility to hundreds of standard deviations away."""
     ours, theirs = pair(noise)
     z = np.random.default_rng(4).random((7, 4))
-    terms = (Term(1, 1.0, low + 0.7), Term(1, -1.0, low), Term(2, 1.0, high))
+    terms = Terms((Term(1, 1.0, low + 0.7), Term(1, -1.0, low), Term(2, 1.0, high)))
     value, gradient = LogConstrainedImprovement(
         Predictor(ours, inverse_covariance(ours)), conditions(*terms), best
     )(z)
@@ -196,7 +196,7 @@ def test_without_a_feasible_point_it_is_the_log_probability_of_feasibility() -> 
     """An interval on one output and an equality with tolerance on the other, against Monte Carlo."""
     ours, _ = pair(1e-2)
     z = np.random.default_rng(6).random((3, 4))
-    terms = (Term(1, 1.0, 0.4), Term(1, -1.0, -0.3), Term(2, -1.0, 0.2, equality=True, tol=0.5))
+    terms = Terms((Term(1, 1.0, 0.4), Term(1, -1.0, -0.3), Term(2, -1.0, 0.2, equality=True, tol=0.5)))
     acquisition = LogConstrainedImprovement(
         Predictor(ours, inverse_covariance(ours)), conditions(*terms), None
     )
@@ -215,19 +215,21 @@ def test_without_a_feasible_point_it_is_the_log_probability_of_feasibility() -> 
 
 def test_intervals_join_the_conditions_on_one_output() -> None:
     scaling = Scaling(np.array([0.0, 1.0, 2.0, 0.0]), np.array([1.0, 2.0, 0.5, 1.0]))
-    terms = (
-        Term(1, 1.0, 3.0),
-        Term(1, -1.0, -5.0),
-        Term(2, 1.0, 2.5, equality=True, tol=0.1),
-        Term(3, -1.0, 4.0),
+    terms = Terms(
+        (
+            Term(1, 1.0, 3.0),
+            Term(1, -1.0, -5.0),
+            Term(2, 1.0, 2.5, equality=True, tol=0.1),
+            Term(3, -1.0, 4.0),
+        )
     )
-    low, high = feasible_intervals(Conditions.of(terms, scaling), 4)
+    low, high = feasible_intervals(terms.scaled(scaling), 4)
     np.testing.assert_allclose(low.ravel(), [-3.0, 0.8, 4.0])
     np.testing.assert_allclose(high.ravel(), [1.0, 1.2, UNBOUNDED])
 
 
 def test_contradicting_bounds_give_the_interval_between_them() -> None:
-    terms = (Term(1, 1.0, 1.0), Term(1, -1.0, 3.0), Term(2, 1.0, 2.0), Term(2, -1.0, 2.0))
+    terms = Terms((Term(1, 1.0, 1.0), Term(1, -1.0, 3.0), Term(2, 1.0, 2.0), Term(2, -1.0, 2.0)))
     low, high = feasible_intervals(conditions(*terms), 3)
     np.testing.assert_allclose(low.ravel(), [1.0, 2.0])
     np.testing.assert_allclose(high.ravel(), [3.0, 2.0 + 1e-9])

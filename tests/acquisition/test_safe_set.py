@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.safe_set import optimistic
-from lcbo.models.data import Scaling, merge
+from lcbo.models.data import merge
 from lcbo.models.gp import BatchedGP, Hyperparameters
-from lcbo.types import Term
+from lcbo.scaling import Scaling
+from lcbo.terms import Term, Terms
 
 HYPER = {
     "lengthscale": [0.5, 0.4, 0.7],
@@ -21,9 +21,7 @@ HYPER = {
 SCALING = Scaling(np.array([0.0, 1.0, -2.0]), np.array([1.0, 3.0, 0.5]))
 
 
-def brute_force(
-    u: np.ndarray, y: np.ndarray, z: np.ndarray, terms: tuple[Term, ...], beta: float
-) -> list[bool]:
+def brute_force(u: np.ndarray, y: np.ndarray, z: np.ndarray, terms: Terms, beta: float) -> list[bool]:
     """Invert K of each output for every candidate, in user units."""
 
     def kernel(a: np.ndarray, b: np.ndarray, row: int) -> np.ndarray:
@@ -55,9 +53,9 @@ def test_optimistic_set_equals_the_brute_force_filter(beta: float, missing: bool
     if missing:
         y[:9, 1] = np.nan
     # a lower and an upper bound on one outcome, an upper one on another
-    terms = (Term(1, 1.0, 1.5), Term(1, -1.0, -6.0), Term(2, 1.0, -2.0))
+    terms = Terms((Term(1, 1.0, 1.5), Term(1, -1.0, -6.0), Term(2, 1.0, -2.0)))
     gp = BatchedGP(merge(u, y), Hyperparameters.start(3, "rbf", HYPER))
-    mine = optimistic(gp, torch.from_numpy(z), Conditions.of(terms, SCALING), beta).tolist()
+    mine = optimistic(gp, torch.from_numpy(z), terms.scaled(SCALING), beta).tolist()
     assert mine == brute_force(u, y, z, terms, beta)
     assert any(mine)
     assert not all(mine)
@@ -69,7 +67,7 @@ def test_more_optimism_keeps_more() -> None:
     gp = BatchedGP(
         merge(u, np.stack([u[:, 0], u[:, 1]], 1)), Hyperparameters.start(2, "rbf", {"lengthscale": 0.3})
     )
-    conditions = Conditions.of((Term(1, 1.0, -0.5),), Scaling.identity(2))
+    conditions = Terms((Term(1, 1.0, -0.5),)).scaled(Scaling.identity(2))
     sizes = [int(optimistic(gp, z, conditions, beta).sum()) for beta in (0.0, 1.0, 2.0, 4.0)]
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[-1]
@@ -78,5 +76,5 @@ def test_more_optimism_keeps_more() -> None:
 def test_without_conditions_everything_is_safe() -> None:
     u = np.random.default_rng(3).random((5, 2))
     gp = BatchedGP(merge(u, u[:, :1]), Hyperparameters.start(1))
-    conditions = Conditions.of((), Scaling.identity(1))
+    conditions = Terms(()).scaled(Scaling.identity(1))
     assert optimistic(gp, torch.from_numpy(u), conditions, 2.0).all()

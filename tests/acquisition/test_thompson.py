@@ -11,12 +11,12 @@ from botorch.models import ModelListGP, SingleTaskGP
 from scipy.stats import chi2_contingency, ks_2samp
 from torch import Tensor
 
-from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.explore import Box
 from lcbo.acquisition.thompson import SAMPLERS, masked, picks, sobol
-from lcbo.models.data import Scaling, merge
+from lcbo.models.data import merge
 from lcbo.models.gp import BatchedGP, Hyperparameters
-from lcbo.types import Term
+from lcbo.scaling import Scaling
+from lcbo.terms import Term, Terms
 
 HYPER = {"lengthscale": [0.4, 0.5, 0.35], "outputscale": [1.0, 1.5, 0.8], "noise_var": [0.01, 0.02, 0.05]}
 each_sampler = pytest.mark.parametrize("sampler", list(SAMPLERS))
@@ -148,9 +148,9 @@ def test_picks_are_botorchs_in_distribution(
     """Most draws have feasible candidates, or most have none and pick the least violation."""
     z = candidates()
     gp = BatchedGP(merge(*data()), Hyperparameters.start(3, "rbf", HYPER))
-    conditions = Conditions.of((Term(1, 1.0, -shift), Term(2, 1.0, -shift)), Scaling.identity(3))
+    conditions = Terms((Term(1, 1.0, -shift), Term(2, 1.0, -shift))).scaled(Scaling.identity(3))
     draws = drawn(gp, z, sampler, count=100)
-    violation = conditions.violation(draws)
+    violation = conditions.violation(draws, axis=-2).sum(-2)
     share = float((violation == 0.0).any(-1).double().mean())
     assert feasible_draws[0] <= share <= feasible_draws[1]
 

@@ -19,12 +19,14 @@ from lcbo.methods.classical.callback import (
     SolverThread,
     Value,
 )
-from lcbo.methods.protocol import Array, Proposal, Setup, Term
+from lcbo.methods.protocol import Array, Proposal, Setup
+from lcbo.terms import Term, Terms
 
 UPPER = Term(1, 1.0, 0.5)
+ONE_LIMIT = Terms((UPPER,))
 
 
-def setup(dim: int = 2, terms: tuple[Term, ...] = (UPPER,), n_init: int = 3, seed: int = 0) -> Setup:
+def setup(dim: int = 2, terms: Terms = ONE_LIMIT, n_init: int = 3, seed: int = 0) -> Setup:
     return Setup(dim, 2, terms, (None, None), None, n_init, np.zeros((0, dim)), seed)
 
 
@@ -257,7 +259,7 @@ def test_solver_sees_scaled_values_and_the_worst_so_far_where_there_is_none() ->
             return solve
 
     equal = Term(1, -1.0, 2.0, equality=True)
-    method = Spy(setup(terms=(UPPER, equal), n_init=2), [])
+    method = Spy(setup(terms=Terms((UPPER, equal)), n_init=2), [])
     design = np.array([[1.0, 10.0], [5.0, 4.0]])
     answers: list[Array | None] = [*design, np.array([2.0, -8.0]), np.array([np.nan, 1.0]), None]
     answers.append(np.array([3.0, np.nan]))

@@ -14,17 +14,19 @@ from scipy.stats import qmc
 
 import lcbo
 from lcbo.methods import registry
-from lcbo.methods.base.design import best_index, initial_design, term_values
+from lcbo.methods.base.design import initial_design
 from lcbo.methods.base.model_free import ModelFree
-from lcbo.methods.protocol import Array, Method, Proposal, Setup, Term
-from lcbo.models.data import Scaling
+from lcbo.methods.protocol import Array, Method, Proposal, Setup
+from lcbo.scaling import Scaling
+from lcbo.terms import Term, Terms
 
 UPPER, LOWER = Term(1, 1.0, 0.4), Term(1, -1.0, -2.0)
 EQUAL = Term(2, -1.0, 0.3, equality=True, tol=1e-3)
+ALL_KINDS = [Terms(), Terms((UPPER,)), Terms((UPPER, LOWER, EQUAL))]
 Truth = Callable[[Array], Array]
 
 
-def setup(dim: int, terms: tuple[Term, ...], n_init: int = 0, seed: int = 0, **given: Any) -> Setup:
+def setup(dim: int, terms: Terms, n_init: int = 0, seed: int = 0, **given: Any) -> Setup:
     fields = {"budget": None, "starts": np.zeros((0, dim))} | given
     return Setup(
         dim=dim, n_outputs=3, terms=terms, noise_var=(None,) * 3, n_init=n_init or dim, seed=seed, **fields
@@ -57,7 +59,7 @@ def points(asked: list[Proposal]) -> Array:
     return np.array([p.u for p in asked])
 
 
-def scipy_s_own(truth: Truth, start: Array, terms: tuple[Term, ...], std: Array, **options: Any) -> Array:
+def scipy_s_own(truth: Truth, start: Array, terms: Terms, std: Array, **options: Any) -> Array:
     """Points SciPy's COBYQA evaluates in the unit cube, objective and terms over ``std``."""
     seen: list[Array] = []
 
@@ -67,7 +69,7 @@ def scipy_s_own(truth: Truth, start: Array, terms: tuple[Term, ...], std: Array,
 
     def conditions(u: Array) -> Array:
         # SciPy asks for constraints again at points it has clipped before, without clipping.
-        return term_values(truth(np.clip(u, 0.0, 1.0)), terms) / std[[t.row for t in terms]]
+        return terms.values(truth(np.clip(u, 0.0, 1.0))) / std[terms.rows]
 
     lower = [0.0 if t.equality else -np.inf for t in terms]
     minimize(
@@ -82,14 +84,16 @@ def scipy_s_own(truth: Truth, start: Array, terms: tuple[Term, ...], std: Array,
 
 
 @pytest.mark.parametrize("scale", [True, False])
-@pytest.mark.parametrize("terms", [(), (UPPER,), (UPPER, LOWER, EQUAL)], ids=["free", "upper", "all"])
+@pytest.mark.parametrize(
+    "terms", [Terms(), Terms((UPPER,)), Terms((UPPER, LOWER, EQUAL))], ids=["free", "upper", "all"]
+)
 @pytest.mark.parametrize("dim", [2, 5])
-def test_cobyqa_is_scipy_s_own_run_bit_for_bit(dim: int, terms: tuple[Term, ...], scale: bool) -> None:
+def test_cobyqa_is_scipy_s_own_run_bit_for_bit(dim: int, terms: Terms, scale: bool) -> None:
     for seed in range(2):
         truth, given = toy(seed, dim), setup(dim, terms, seed=seed)
         design = initial_design(given)
         y = np.array([truth(u) for u in design])
-        start, std = design[best_index(y, terms)], Scaling.of(y).std if scale else np.ones(3)
+        start, std = design[terms.best(y)], Scaling.of(y).std if scale else np.ones(3)
         direct = scipy_s_own(truth, start, terms, std, maxfev=45)
         direct = direct[np.array_equal(direct[0], start) :]  # the start is known from the design
         ours = points(drive(registry.make("cobyqa", given, {"scale": scale}), truth, dim + len(direct)))
@@ -98,8 +102,10 @@ def test_cobyqa_is_scipy_s_own_run_bit_for_bit(dim: int, terms: tuple[Term, ...]
 
 def test_cobyqa_from_a_given_point_is_scipy_s_run_from_there_and_goes_on_after_its_end() -> None:
     truth, start = toy(5, 2), np.array([0.5, 0.4])
-    direct = scipy_s_own(truth, start, (UPPER,), np.ones(3))
-    method = registry.make("cobyqa", setup(2, (UPPER,), n_init=1, starts=start[None, :]), {"scale": False})
+    direct = scipy_s_own(truth, start, Terms((UPPER,)), np.ones(3))
+    method = registry.make(
+        "cobyqa", setup(2, Terms((UPPER,)), n_init=1, starts=start[None, :]), {"scale": False}
+    )
     np.testing.assert_array_equal(points(drive(method, truth, len(direct))), direct)
     assert method.info()["restarts"] == 0
     method.ask()
@@ -109,8 +115,8 @@ def test_cobyqa_from_a_given_point_is_scipy_s_run_from_there_and_goes_on_after_i
 def test_two_runs_of_cobyqa_go_on_side_by_side_and_with_scipy_s_own() -> None:
     """SciPy runs COBYQA under a lock; a run that waits for an outcome must not hold it."""
     truth = toy(0, 2)
-    alone = points(drive(registry.make("cobyqa", setup(2, (UPPER,))), truth, 20))
-    pair = [registry.make("cobyqa", setup(2, (UPPER,))) for _ in range(2)]
+    alone = points(drive(registry.make("cobyqa", setup(2, Terms((UPPER,)))), truth, 20))
+    pair = [registry.make("cobyqa", setup(2, Terms((UPPER,)))) for _ in range(2)]
     asked: tuple[list[Proposal], list[Proposal]] = ([], [])
     for _ in range(19):
         for method, log in zip(pair, asked, strict=True):
@@ -147,7 +153,7 @@ def test_known_answer_is_reached_and_the_best_observed_point_is_the_answer(name:
 @pytest.mark.parametrize("name", ["cobyqa", "cobyla", "cmaes"])
 def test_run_goes_on_after_convergence(name: str) -> None:
     truth = toy(1, 2)
-    method = registry.make(name, setup(2, (UPPER,)))
+    method = registry.make(name, setup(2, Terms((UPPER,))))
     drive(method, truth, 700 if name == "cmaes" else 150)
     assert method.info()["restarts"] >= 1
 
@@ -162,21 +168,21 @@ def test_cobyla_s_first_simplex_goes_inwards_from_a_corner() -> None:
 
 @pytest.mark.parametrize(("name", "size"), [("cmaes", 4 + int(3 * np.log(5))), ("sobol", 1)])
 def test_batches_have_the_size_they_should(name: str, size: int) -> None:
-    method = registry.make(name, setup(5, (UPPER,)))
+    method = registry.make(name, setup(5, Terms((UPPER,))))
     drive(method, toy(0, 5), 5)
     assert len(method.ask()) == size
     assert method.ask() == []
 
 
 def test_cmaes_samples_around_the_best_of_the_design_with_the_given_step() -> None:
-    truth, given = toy(2, 4), setup(4, (UPPER,), n_init=8)
+    truth, given = toy(2, 4), setup(4, Terms((UPPER,)), n_init=8)
     method = registry.make("cmaes", given, {"popsize": 400, "sigma": 0.02})
     design = points(drive(method, truth, 8))
     y = np.array([truth(u) for u in design])
     cloud = np.array([p.u for p in method.ask()])
     inner = (np.abs(cloud - 0.5) < 0.4).all(0)
     assert inner.any()
-    np.testing.assert_allclose(cloud.mean(0)[inner], design[best_index(y, given.terms)][inner], atol=0.005)
+    np.testing.assert_allclose(cloud.mean(0)[inner], design[given.terms.best(y)][inner], atol=0.005)
     np.testing.assert_allclose(cloud.std(0)[inner], 0.02, rtol=0.15)
 
 
@@ -188,7 +194,7 @@ def test_cmaes_looks_for_a_feasible_point_at_the_end_of_the_budget() -> None:
 
     found = []
     for tail in (0.0, 0.3):
-        given = setup(6, (Term(1, 1.0, 0.3),), n_init=2, budget=90, starts=np.full((1, 6), 0.9))
+        given = setup(6, Terms((Term(1, 1.0, 0.3),)), n_init=2, budget=90, starts=np.full((1, 6), 0.9))
         method = registry.make("cmaes", given, {"feasible_tail": tail})
         found.append(points(drive(method, truth, 90))[60:].mean())
     assert found[1] < found[0] - 0.05
@@ -197,7 +203,7 @@ def test_cmaes_looks_for_a_feasible_point_at_the_end_of_the_budget() -> None:
 def test_cmaes_reads_and_writes_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "cma_signals.in").write_text("{'timeout': 0}")
-    method = registry.make("cmaes", setup(3, (UPPER, EQUAL)))
+    method = registry.make("cmaes", setup(3, Terms((UPPER, EQUAL))))
     drive(method, toy(0, 3), 60)
     assert [p.name for p in tmp_path.iterdir()] == ["cma_signals.in"]
     assert method.info()["restarts"] == 0
@@ -210,7 +216,7 @@ def test_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch
 
 
 def test_sobol_points_are_one_scrambled_sequence() -> None:
-    method = registry.make("sobol", setup(4, (UPPER,), n_init=3, seed=7))
+    method = registry.make("sobol", setup(4, Terms((UPPER,)), n_init=3, seed=7))
     assert isinstance(method, ModelFree)
     drive(method, toy(0, 4), 3)
     asked: list[Proposal] = []

@@ -11,17 +11,17 @@ import pytest
 from scipy.stats import norm
 
 from lcbo import ArgumentError
-from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.maximize import AcquisitionFunction
 from lcbo.acquisition.moments import Predictor
 from lcbo.methods import registry
-from lcbo.methods.protocol import Belief, Proposal, Setup, Term
+from lcbo.methods.protocol import Belief, Proposal, Setup
 from lcbo.methods.search.base import GlobalSearch
+from lcbo.terms import Term, Terms
 
 DIM = 2
-UPPER = (Term(row=1, sign=1.0, threshold=0.2),)
-INTERVAL = (*UPPER, Term(row=1, sign=-1.0, threshold=-0.1))
-EQUALITY = (Term(row=1, sign=1.0, threshold=0.1, equality=True, tol=0.06),)
+UPPER = Terms((Term(row=1, sign=1.0, threshold=0.2),))
+INTERVAL = Terms((*UPPER, Term(row=1, sign=-1.0, threshold=-0.1)))
+EQUALITY = Terms((Term(row=1, sign=1.0, threshold=0.1, equality=True, tol=0.06),))
 QUICK = {"optimizer_options": {"starts": 3, "steps": 10}}
 each_method = pytest.mark.parametrize("name", ["cei", "epbo"])
 
@@ -31,9 +31,7 @@ def truth(u: np.ndarray) -> np.ndarray:
     return np.array([np.sum((u - 0.7) ** 2), np.mean(u) + 0.1 * np.sin(9.0 * u[0]) - 0.35])
 
 
-def make(
-    name: str, terms: tuple[Term, ...] = UPPER, dim: int = DIM, n_init: int = 6, **options: Any
-) -> GlobalSearch:
+def make(name: str, terms: Terms = UPPER, dim: int = DIM, n_init: int = 6, **options: Any) -> GlobalSearch:
     setup = Setup(dim, 2, terms, (None, None), 60, n_init, np.zeros((0, dim)), 1)
     method = registry.make(name, setup, options)
     assert isinstance(method, GlobalSearch)
@@ -78,11 +76,11 @@ def expected_improvement(b: Belief, best: float | None, low: float, high: float)
         (UPPER, -np.inf, 0.2),
         (INTERVAL, -0.1, 0.2),
         (EQUALITY, 0.04, 0.16),
-        ((Term(1, 1.0, -2.0),), -np.inf, -2.0),
+        (Terms((Term(1, 1.0, -2.0),)), -np.inf, -2.0),
     ],
 )
 def test_cei_goes_where_constrained_expected_improvement_is_largest(
-    terms: tuple[Term, ...], low: float, high: float
+    terms: Terms, low: float, high: float
 ) -> None:
     """The last case has no feasible point: there it is the probability of feasibility."""
     method = make("cei", terms, optimizer="lbfgs")
@@ -100,7 +98,7 @@ def test_cei_goes_where_constrained_expected_improvement_is_largest(
 
 
 @pytest.mark.parametrize("terms", [UPPER, INTERVAL, EQUALITY])
-def test_epbo_goes_where_the_penalized_bound_is_least(terms: tuple[Term, ...]) -> None:
+def test_epbo_goes_where_the_penalized_bound_is_least(terms: Terms) -> None:
     method = make("epbo", terms, optimizer="lbfgs")
     run(method, 3)
     (proposal,) = method.ask()
@@ -179,9 +177,9 @@ def test_a_missing_outcome_is_not_feasible(monkeypatch: pytest.MonkeyPatch) -> N
     method = make("cei", standardize=False, **QUICK)
     seen, acquisition = [], method.acquisition
 
-    def watched(predictor: Predictor, conditions: Conditions, best: float | None) -> AcquisitionFunction:
+    def watched(predictor: Predictor, terms: Terms, best: float | None) -> AcquisitionFunction:
         seen.append(best)
-        return acquisition(predictor, conditions, best)
+        return acquisition(predictor, terms, best)
 
     monkeypatch.setattr(method, "acquisition", watched)
     for proposal in method.ask():
@@ -196,8 +194,10 @@ def test_a_missing_outcome_is_not_feasible(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @each_method
-@pytest.mark.parametrize("terms", [(Term(1, 1.0, 0.0),), (Term(1, 1.0, 0.0, equality=True, tol=0.06),)])
-def test_bilog_is_the_method_on_the_bilog_of_the_constraint(name: str, terms: tuple[Term, ...]) -> None:
+@pytest.mark.parametrize(
+    "terms", [Terms((Term(1, 1.0, 0.0),)), Terms((Term(1, 1.0, 0.0, equality=True, tol=0.06),))]
+)
+def test_bilog_is_the_method_on_the_bilog_of_the_constraint(name: str, terms: Terms) -> None:
     """Steep about the threshold: the user's outcome spans [-2, 7] where its bilog spans [-1, 2]."""
 
     def steep(u: np.ndarray) -> np.ndarray:
@@ -207,7 +207,7 @@ def test_bilog_is_the_method_on_the_bilog_of_the_constraint(name: str, terms: tu
         value = steep(u)
         return np.array([value[0], np.copysign(np.log1p(abs(value[1])), value[1])])
 
-    bilogged = tuple(replace(t, tol=np.log1p(t.tol)) for t in terms)
+    bilogged = Terms(tuple(replace(t, tol=np.log1p(t.tol)) for t in terms))
     option = run(make(name, terms, transforms="bilog", **QUICK), 8, steep)
     by_hand = run(make(name, bilogged, **QUICK), 8, compressed)
     plain = run(make(name, terms, **QUICK), 8, steep)
@@ -224,7 +224,7 @@ def test_the_answer_trusts_the_model_that_was_transformed(transforms: str) -> No
 
     broken = {}
     for option in ("zscore", transforms):
-        method = make("cei", (Term(1, 1.0, 0.0),), transforms=option, **QUICK)
+        method = make("cei", Terms((Term(1, 1.0, 0.0),)), transforms=option, **QUICK)
         run(method, 20, spiked)
         point = method.recommend()
         assert point is not None

@@ -13,10 +13,12 @@ from lcbo.methods import registry
 from lcbo.methods.protocol import Setup
 from lcbo.methods.regions import hdsafebo
 from lcbo.methods.regions.hdsafebo import HdSafeBo
-from lcbo.types import Term
+from lcbo.terms import Term, Terms
+
+UPPER = Terms((Term(1, 1.0, 0.0),))
 
 
-def make(terms: tuple[Term, ...] = (Term(1, 1.0, 0.0),), **options: Any) -> HdSafeBo:
+def make(terms: Terms = UPPER, **options: Any) -> HdSafeBo:
     setup = Setup(2, 2, terms, (None, None), None, 8, np.zeros((0, 2)), 0)
     fixed = {"fit": "fixed", "hyperparameters": {"lengthscale": 0.3, "noise_var": 1e-4}, "standardize": False}
     method = registry.make("hdsafebo", setup, {"n_candidates": 128, "batch": 4, **fixed, **options})
@@ -61,7 +63,7 @@ def test_halving_ends_where_nothing_is_safe(level: float, monkeypatch: pytest.Mo
 
 def test_equality_constraints_are_refused() -> None:
     with pytest.raises(ArgumentError, match="^method: expected one that treats equality constraints: .*scbo"):
-        make((Term(1, 1.0, 0.0, True, 0.01),))
+        make(Terms((Term(1, 1.0, 0.0, True, 0.01),)))
 
 
 def test_negative_beta_is_refused_by_name() -> None:

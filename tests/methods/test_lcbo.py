@@ -13,10 +13,11 @@ from scipy.stats import norm
 from lcbo.acquisition.explore import SequentialExplorer
 from lcbo.methods import registry
 from lcbo.methods.lcbo.method import Lcbo
-from lcbo.methods.protocol import Proposal, Setup, Term
+from lcbo.methods.protocol import Proposal, Setup
+from lcbo.terms import Term, Terms
 
 DIM = 4
-TERMS = (Term(row=1, sign=1.0, threshold=0.2),)
+TERMS = Terms((Term(row=1, sign=1.0, threshold=0.2),))
 QUICK_PAPER = {"explorer_options": {"starts": 2, "steps": 5}}
 
 

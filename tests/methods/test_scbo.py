@@ -10,15 +10,17 @@ import pytest
 from lcbo import ArgumentError
 from lcbo.methods import registry
 from lcbo.methods.protocol import Method, Setup
-from lcbo.types import Term
+from lcbo.terms import Term, Terms
+
+UPPER = Terms((Term(1, 1.0, 0.0),))
 
 
-def setup(dim: int, terms: tuple[Term, ...]) -> Setup:
+def setup(dim: int, terms: Terms) -> Setup:
     outputs = 1 + max(t.row for t in terms)
     return Setup(dim, outputs, terms, (None,) * outputs, None, 6, np.zeros((0, dim)), 0)
 
 
-def make(dim: int = 3, terms: tuple[Term, ...] = (Term(1, 1.0, 0.0),), **options: Any) -> Method:
+def make(dim: int = 3, terms: Terms = UPPER, **options: Any) -> Method:
     return registry.make("scbo", setup(dim, terms), {"n_candidates": 200, **options})
 
 
@@ -47,7 +49,7 @@ def run(method: Method, outcome: Any, count: int) -> np.ndarray:
 @pytest.mark.parametrize("transforms", ["zscore", "bilog", "original"])
 def test_bound_on_both_sides_is_met(transforms: str) -> None:
     """Minimize u_0 with 3 <= 10 u_0 u_1 <= 4, the objective with an outlier scale."""
-    method = make(2, (Term(1, 1.0, 4.0), Term(1, -1.0, 3.0)), transforms=transforms, batch=3)
+    method = make(2, Terms((Term(1, 1.0, 4.0), Term(1, -1.0, 3.0))), transforms=transforms, batch=3)
     seen = run(method, lambda u: np.array([np.exp(6.0 * u[0]), 10.0 * u[0] * u[1]]), 60)
     feasible = (seen[:, 1] <= 4.0) & (seen[:, 1] >= 3.0)
     assert feasible[6:].mean() > 0.4
@@ -56,7 +58,7 @@ def test_bound_on_both_sides_is_met(transforms: str) -> None:
 
 def test_equality_is_a_violation_beyond_its_tolerance() -> None:
     """Minimize |u|^2 with u_0 + u_1 + u_2 = 1.5 +/- 0.05: close to 0.7 with that tolerance."""
-    method = make(3, (Term(1, 1.0, 1.5, True, 0.05),), batch=3)
+    method = make(3, Terms((Term(1, 1.0, 1.5, True, 0.05),)), batch=3)
     seen = run(method, lambda u: np.array([np.sum(u**2), np.sum(u)]), 70)
     feasible = np.abs(seen[:, 1] - 1.5) <= 0.05
     assert feasible[6:].mean() > 0.3

@@ -12,13 +12,13 @@ from lcbo import ArgumentError
 from lcbo.methods import registry
 from lcbo.methods.protocol import Setup
 from lcbo.methods.regions.base import TrustRegionMethod
-from lcbo.types import Term
+from lcbo.terms import Term, Terms
 
-BOUND = (Term(1, 1.0, 0.0),)
+BOUND = Terms((Term(1, 1.0, 0.0),))
 each_method = pytest.mark.parametrize("name", ["scbo", "hdsafebo"])
 
 
-def setup(dim: int = 3, terms: tuple[Term, ...] = BOUND, n_init: int = 4, budget: int | None = None) -> Setup:
+def setup(dim: int = 3, terms: Terms = BOUND, n_init: int = 4, budget: int | None = None) -> Setup:
     outputs = 1 + max((t.row for t in terms), default=0)
     return Setup(dim, outputs, terms, (None,) * outputs, budget, n_init, np.zeros((0, dim)), 0)
 
@@ -197,7 +197,7 @@ def test_evaluations_brought_along_are_data_and_not_counted(name: str) -> None:
 
 @each_method
 def test_problem_without_constraints_is_solved_too(name: str) -> None:
-    method = make(name, setup(terms=()))
+    method = make(name, setup(terms=Terms()))
     for _ in range(6):
         for proposal in method.ask():
             method.tell(proposal.id, outcome(proposal.u)[:1])

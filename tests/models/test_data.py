@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lcbo.models.data import Scaling, merge
+from lcbo.models.data import merge
+from lcbo.scaling import Scaling
 
 
 def test_scaling_is_the_z_score_over_known_rows() -> None:

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from lcbo.models.data import Scaling, merge
+from lcbo.models.data import merge
 from lcbo.models.fit import MapFit
 from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.models.growing import WARM_FIT, GrowingModel
+from lcbo.scaling import Scaling
 
 DIM, OUTPUTS = 4, 3
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
-from lcbo.methods.base.design import violations
 from lcbo.models.transforms import bilog, copula, original
-from lcbo.types import Term
+from lcbo.terms import Term, Terms
 
-TERMS = (Term(1, 1.0, 3.0), Term(2, 1.0, 1.0), Term(2, -1.0, -0.5), Term(3, 1.0, 0.2, True, 0.1))
+TERMS = Terms((Term(1, 1.0, 3.0), Term(2, 1.0, 1.0), Term(2, -1.0, -0.5), Term(3, 1.0, 0.2, True, 0.1)))
 
 
 def outputs() -> np.ndarray:
@@ -38,8 +37,8 @@ def test_original_transforms_keep_order_and_feasibility() -> None:
     for row in range(4):
         order = np.argsort(y[:, row])
         assert np.all(np.diff(changed[order, row][: 199 if row == 0 else 200]) > 0.0)
-    before, after = violations(y, TERMS) == 0.0, violations(changed, terms) == 0.0
+    before, after = TERMS.violation(y) == 0.0, terms.violation(changed) == 0.0
     np.testing.assert_array_equal(before, after)
     assert before.any(0).all()
     assert (~before).any(0).all()
-    assert terms[0].threshold == 0.0  # one threshold: the level of bilog itself
+    assert terms.each[0].threshold == 0.0  # one threshold: the level of bilog itself

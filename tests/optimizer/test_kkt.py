@@ -4,7 +4,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 from lcbo.optimizer.kkt import kkt
-from lcbo.types import Term
+from lcbo.terms import Term, Terms
 
 
 def exact(u, terms, value, gradient, scale=None):
@@ -30,7 +30,12 @@ def eq_qp(d):
 def test_equality_multipliers_of_a_quadratic_program(d):
     u, value, gradient, lam = eq_qp(d)
     assert np.all((u > 0) & (u < 1))
-    terms = [Term(1, 1.0, 0.0, equality=True, tol=1e-3), Term(2, 1.0, 0.0, equality=True, tol=1e-3)]
+    terms = Terms(
+        (
+            Term(1, 1.0, 0.0, equality=True, tol=1e-3),
+            Term(2, 1.0, 0.0, equality=True, tol=1e-3),
+        )
+    )
     at = exact(u, terms, value, gradient)
     np.testing.assert_allclose(at.multipliers, lam, rtol=1e-9)
     assert at.r_s < 1e-20
@@ -41,7 +46,12 @@ def test_equality_multipliers_of_a_quadratic_program(d):
 def test_scale_turns_multipliers_into_standardized_ones():
     u, value, gradient, lam = eq_qp(10)
     scale = np.array([4.0, 0.5, 2.0])
-    terms = [Term(1, 1.0, 0.0, equality=True), Term(2, 1.0, 0.0, equality=True)]
+    terms = Terms(
+        (
+            Term(1, 1.0, 0.0, equality=True),
+            Term(2, 1.0, 0.0, equality=True),
+        )
+    )
     at = exact(u, terms, value, gradient, scale)
     np.testing.assert_allclose(at.multipliers * scale[0] / scale[1:], lam, rtol=1e-9)
 
@@ -67,7 +77,10 @@ def test_bounds_and_inequalities_of_a_quadratic_program():
     assert 0 < np.sum((u == 0) | (u == 1)) < d
     gradient = np.vstack([hessian @ u + slope, a])
     at = exact(
-        u, [Term(j + 1, 1.0, limit[j]) for j in range(3)], np.concatenate([[solved.fun], a @ u]), gradient
+        u,
+        Terms(tuple(Term(j + 1, 1.0, limit[j]) for j in range(3))),
+        np.concatenate([[solved.fun], a @ u]),
+        gradient,
     )
     assert at.r_s < 1e-8
     assert at.r_f < 1e-12
@@ -79,20 +92,25 @@ def test_bounds_and_inequalities_of_a_quadratic_program():
 def test_residual_counts_only_the_blocked_side_at_bounds():
     gradient = np.array([[2.0, -3.0, 5.0, -7.0, 0.5]])
     u = np.array([0.0, 0.0, 1.0, 1.0, 0.5])
-    at = exact(u, [], np.zeros(1), gradient)
+    at = exact(u, Terms(), np.zeros(1), gradient)
     assert at.r_s == pytest.approx(3.0**2 + 5.0**2 + 0.5**2)
     assert at.multipliers.shape == (0,)
 
 
 def test_lower_bound_on_an_outcome_has_a_positive_multiplier_too():
     # minimize u subject to u >= 0.4: 1 - lambda = 0
-    at = exact(np.array([0.4]), [Term(1, -1.0, 0.4)], np.array([0.4, 0.4]), np.array([[1.0], [1.0]]))
+    at = exact(np.array([0.4]), Terms((Term(1, -1.0, 0.4),)), np.array([0.4, 0.4]), np.array([[1.0], [1.0]]))
     assert at.multipliers == pytest.approx([1.0])
     assert at.r_s == pytest.approx(0.0, abs=1e-20)
 
 
 def test_slack_constraints_have_no_multiplier_and_violation_counts():
-    terms = [Term(1, 1.0, 0.0), Term(2, 1.0, 0.0)]
+    terms = Terms(
+        (
+            Term(1, 1.0, 0.0),
+            Term(2, 1.0, 0.0),
+        )
+    )
     value, gradient = np.array([0.0, -1.0, 0.5]), np.array([[1.0, 1.0], [-1.0, -1.0], [-1.0, -1.0]])
     at = exact(np.full(2, 0.5), terms, value, gradient)
     assert at.multipliers == pytest.approx([0.0, 1.0])
@@ -102,7 +120,12 @@ def test_slack_constraints_have_no_multiplier_and_violation_counts():
 def test_spread_is_what_variance_adds_to_the_expected_residuals():
     rng = np.random.default_rng(1)
     u = np.array([0.3, 0.6])
-    terms = [Term(1, 1.0, 0.2), Term(2, 1.0, 0.0, equality=True)]
+    terms = Terms(
+        (
+            Term(1, 1.0, 0.2),
+            Term(2, 1.0, 0.0, equality=True),
+        )
+    )
     value, std = np.array([0.0, 0.1, 0.3]), np.array([0.1, 0.2, 0.4])
     gradient, gradient_std = np.array([[1.0, 2.0], [-1.0, 0.3], [0.2, -1.0]]), np.full((3, 2), 0.5)
     at = kkt(u, terms, value, std, gradient, gradient_std, np.ones(3))

@@ -4,7 +4,7 @@ import pytest
 
 from lcbo.errors import ArgumentError
 from lcbo.problem.constraint import Constraint, Objective
-from lcbo.types import Term
+from lcbo.terms import Term
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from scipy.optimize import Bounds, NonlinearConstraint
 
 from lcbo.errors import ArgumentError, OutcomeError
 from lcbo.problem import Constraint, Objective, Problem
-from lcbo.types import Term
+from lcbo.terms import Term
 
 BOX = [(0.0, 1.0), (-2.0, 2.0)]
 
@@ -62,7 +62,7 @@ def test_fixed_variables_stay_in_x_but_not_in_the_cube():
 def test_outcomes_are_the_objective_then_each_constrained_name_once():
     problem = Problem(BOX, ["a <= 1", "b >= 0", "a >= -1", Constraint("h", eq=0, tol=0.1)], "f")
     assert problem.outcomes == ("f", "a", "b", "h")
-    assert problem.terms == (
+    assert problem.terms.each == (
         Term(1, 1.0, 1.0),
         Term(2, -1.0, 0.0),
         Term(1, -1.0, -1.0),

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.moments import Predictor
-
-Array = NDArray[np.float64]
+from lcbo.terms import Terms
+from lcbo.types import Array
 
 
 class ExactPenalty:
@@ -21,21 +19,20 @@ class ExactPenalty:
 
     Args:
         predictor: of all outputs, row 0 the objective.
-        conditions: in the model's units.
+        terms: the conditions in the model's units.
         rho: penalty factor.
         beta: standard deviations of the confidence bounds.
     """
 
-    def __init__(self, predictor: Predictor, conditions: Conditions, rho: float, beta: float) -> None:
-        self.predictor, self.conditions, self.rho, self.beta = predictor, conditions, rho, beta
-        self._sign, self._level = conditions.sign.numpy(), conditions.level.numpy()
-        self._equality = conditions.equality.numpy()
+    def __init__(self, predictor: Predictor, terms: Terms, rho: float, beta: float) -> None:
+        self.predictor, self.terms, self.rho, self.beta = predictor, terms, rho, beta
+        self._sign, self._equality = terms.sign[:, None], terms.equality[:, None]
 
     def __call__(self, z: Array) -> tuple[Array, Array]:
         """Values ``q`` and gradients ``q x d`` at ``q x d`` points."""
-        moments, rows = self.predictor(z), self.conditions.rows
+        moments, rows = self.predictor(z), self.terms.rows
         std = np.sqrt(moments.var)
-        center = self._sign * (moments.mean[rows] - self._level)
+        center = self.terms.values(moments.mean, axis=-2)
         # the side of an equality that is violated, if any: LCB where the mean is above 0, -UCB below
         side = np.where(self._equality, np.sign(center), 1.0)
         violation = np.maximum(side * center - self.beta * std[rows], 0.0)

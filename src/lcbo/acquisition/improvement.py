@@ -11,13 +11,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erf, erfcx, ndtr
 
-from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.moments import Predictor
-
-Array = NDArray[np.float64]
+from lcbo.terms import Terms
+from lcbo.types import Array
 
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 SQRT_HALF = math.sqrt(0.5)
@@ -96,20 +94,12 @@ def log_probability(mean: Array, std: Array, low: Array, high: Array) -> tuple[A
     return value, by_mean, by_std
 
 
-def feasible_intervals(conditions: Conditions, n_outputs: int) -> tuple[Array, Array]:
+def feasible_intervals(terms: Terms, n_outputs: int) -> tuple[Array, Array]:
     """Lower and upper bounds of outputs 1..B-1, each ``(B - 1) x 1``: all conditions on one output at once.
 
     Bounds that contradict each other give the interval between them, where both are violated least.
     """
-    low = np.full((n_outputs - 1, 1), -UNBOUNDED)
-    high = -low
-    columns = (conditions.sign, conditions.level, conditions.equality, conditions.tol)
-    for row, *condition in zip(conditions.rows, *(c.flatten().tolist() for c in columns), strict=True):
-        sign, level, equality, tol = condition
-        if equality or sign < 0.0:
-            low[row - 1] = max(low[row - 1, 0], level - tol)
-        if equality or sign > 0.0:
-            high[row - 1] = min(high[row - 1, 0], level + tol)
+    low, high = (np.clip(end[1:, None], -UNBOUNDED, UNBOUNDED) for end in terms.intervals(n_outputs))
     low, high = np.minimum(low, high), np.maximum(low, high)
     return low, np.maximum(high, low + LEAST_WIDTH)
 
@@ -119,13 +109,13 @@ class LogConstrainedImprovement:
 
     Args:
         predictor: of all outputs, row 0 the objective.
-        conditions: in the model's units.
+        terms: the conditions in the model's units.
         best: best feasible value so far in the model's units; ``None`` when nothing feasible is known.
     """
 
-    def __init__(self, predictor: Predictor, conditions: Conditions, best: float | None) -> None:
+    def __init__(self, predictor: Predictor, terms: Terms, best: float | None) -> None:
         self.predictor, self.best = predictor, best
-        self.low, self.high = feasible_intervals(conditions, len(predictor.gp.hyper.outputscale))
+        self.low, self.high = feasible_intervals(terms, len(predictor.gp.hyper.outputscale))
 
     def __call__(self, z: Array) -> tuple[Array, Array]:
         """Values ``q`` and gradients ``q x d`` at ``q x d`` points."""

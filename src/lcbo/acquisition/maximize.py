@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
-Array = NDArray[np.float64]
+from lcbo.types import Array
+
 Flags = NDArray[np.bool_]
 
 AcquisitionFunction = Callable[[Array], tuple[Array, Array]]

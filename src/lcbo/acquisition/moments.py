@@ -16,13 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from lcbo.models.gp import BatchedGP
 from lcbo.models.kernels import PROFILES
-
-Array = NDArray[np.float64]
+from lcbo.types import Array
 
 # An explicit inverse makes every evaluation one product. Its error in a variance is about
 # ``eps * n * outputscale / noise_var`` of it, so almost noise-free models solve with their factor instead.

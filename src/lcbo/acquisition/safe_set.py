@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lcbo.acquisition.conditions import Conditions
 from lcbo.models.gp import BatchedGP
+from lcbo.terms import Terms
 
 
-def optimistic(gp: BatchedGP, z: Tensor, conditions: Conditions, beta: float) -> Tensor:
+def optimistic(gp: BatchedGP, z: Tensor, terms: Terms, beta: float) -> Tensor:
     """Which candidates have ``mu_c - beta sigma_c <= 0`` for every inequality: ``p`` flags.
 
     Variances cost a triangular solve per candidate, so they are computed only where they decide: the mean
@@ -18,16 +18,16 @@ def optimistic(gp: BatchedGP, z: Tensor, conditions: Conditions, beta: float) ->
     Args:
         gp: of all outputs, in the units of the conditions.
         z: ``p x d``.
-        conditions: inequalities.
+        terms: the inequalities.
         beta: standard deviations of the lower confidence bound.
     """
     safe = torch.ones(len(z), dtype=torch.bool)
-    for index, row in enumerate(conditions.rows):
-        one = gp.outputs(slice(row, row + 1))
+    for term in terms:
+        one = gp.outputs(slice(term.row, term.row + 1))
         kept = safe.nonzero().squeeze(-1)
         cross = one.cross(z[kept])
         mean = one.hyper.mean + (one.alpha @ cross[0])[0]
-        value = conditions.sign[index] * (mean - conditions.level[index])
+        value = term.sign * (mean - term.threshold)
         prior_std = one.hyper.outputscale.sqrt()
         open_ = ((value > 0.0) & (value <= beta * prior_std)).nonzero().squeeze(-1)
         explained = one.whiten(cross[:, :, open_]).square().sum(-2)[0]

@@ -77,7 +77,7 @@ def _outcomes(problem: Problem, seen: list[dict[str, float]], returned: Any) -> 
             table.add_row(*head, screen.plain(goal))
         for c in problem.constraints:
             if c.name == name:
-                room = screen.slack(c, mean)
+                room = float(c.slack(mean))
                 table.add_row(*head, screen.plain(c), screen.number(room, 4), screen.verdict(room))
     return table
 

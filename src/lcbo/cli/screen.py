@@ -18,7 +18,6 @@ from rich.text import Text
 if TYPE_CHECKING:
     from lcbo.optimizer.result import Result
     from lcbo.problem import Problem
-    from lcbo.problem.constraint import Constraint
     from lcbo.types import Array
 
 _PIPED = 200  # columns where there is no terminal to ask
@@ -109,18 +108,12 @@ def limits(problem: Problem, values: Mapping[str, float], multipliers: Mapping[s
     table.add_column("")
     for constraint in problem.constraints:
         value = values.get(constraint.name, math.nan)
-        room = slack(constraint, value)
+        room = float(constraint.slack(value))
         row = [plain(constraint), number(value), number(room, 4)]
         if multipliers:
             row.append(number(multipliers.get(constraint.name), 4))
         table.add_row(*row, verdict(room))
     return table
-
-
-def slack(constraint: Constraint, value: float) -> float:
-    """Return the distance to the nearer limit, negative where the constraint is broken."""
-    low, high = constraint.interval
-    return min(value - low, high - value)
 
 
 def verdict(room: float) -> Text:
@@ -151,7 +144,7 @@ def answer_json(problem: Problem, result: Result) -> dict[str, Any]:
         "x": named,
         "fun": float(result.fun),
         "outcomes": {problem.objective.name: float(result.fun), **result.constr},
-        "slack": {str(c): slack(c, result.constr.get(c.name, math.nan)) for c in problem.constraints},
+        "slack": {str(c): float(c.slack(result.constr.get(c.name, math.nan))) for c in problem.constraints},
         "pof": float(result.pof),
         "multipliers": result.multipliers,
         "kkt": result.kkt,

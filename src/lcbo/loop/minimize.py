@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lcbo.checks import count, positive
+from lcbo.checks import integer, positive
 from lcbo.errors import ArgumentError, WorkerError
 from lcbo.evaluation.evaluate import MAX_FAILURE_RATE
 from lcbo.evaluation.evaluator import Evaluator, InProcess
@@ -106,7 +106,7 @@ def minimize(
     stopping = Stopping(time_limit, target, kkt_tol, max_failure_rate)
     if budget is None:
         raise ArgumentError("budget", "an integer of at least 1", None)
-    retries = count("retries", retries, least=0)
+    retries = integer("retries", retries, least=0)
     evaluator = make_evaluator(problem, workers, slots, timeout)
     with (
         evaluator,
@@ -142,7 +142,7 @@ def make_evaluator(
     """Return where the evaluations of a run take place; the arguments are those of `minimize`."""
     timeout = positive("timeout", timeout)
     if slots is not None:
-        slots = count("slots", slots)
+        slots = integer("slots", slots)
     if hasattr(workers, "get_executor"):  # a Dask client
         workers = workers.get_executor(pure=False)
     if isinstance(workers, Executor):

@@ -6,7 +6,7 @@ import math
 import time
 from numbers import Real
 
-from lcbo.checks import fraction, positive
+from lcbo.checks import number, positive
 from lcbo.errors import ArgumentError
 from lcbo.evaluation.evaluate import MAX_FAILURE_RATE, too_many_failed
 from lcbo.optimizer.optimizer import Optimizer
@@ -34,7 +34,7 @@ class Stopping:
         self._kkt_tol = positive("kkt_tol", kkt_tol)
         if target is not None and (not isinstance(target, Real) or math.isnan(target)):
             raise ArgumentError("target", "a number", repr(target))
-        self._max_failure_rate = fraction("max_failure_rate", max_failure_rate)
+        self._max_failure_rate = number("max_failure_rate", max_failure_rate, 0, 1)
         self._target = target
         self.start = time.monotonic()
         self._iteration = -1.0

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lcbo.terms import Terms
 from lcbo.types import Array as Array
-from lcbo.types import Term as Term
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Setup:
     Attributes:
         dim: number of free variables ``d``.
         n_outputs: number of output rows ``1 + m``.
-        terms: the conditions; an outcome with both bounds has two terms on one row.
+        terms: the conditions.
         noise_var: per row, in squared user units; ``0.0`` means deterministic, ``None`` unknown.
         budget: evaluations in all, or ``None`` when open-ended.
         n_init: size of the initial design, points of ``starts`` included.
@@ -34,7 +34,7 @@ class Setup:
 
     dim: int
     n_outputs: int
-    terms: tuple[Term, ...]
+    terms: Terms
     noise_var: tuple[float | None, ...]
     budget: int | None
     n_init: int

@@ -168,7 +168,7 @@ def make(name: str | MethodSpec, setup: Setup, options: Mapping[str, Any] | None
     if unknown:
         listed = ", ".join(entry.options) or "it has none"
         raise ArgumentError("options", f"options of {entry.name}: {listed}", unknown)
-    if not entry.supports_equality and any(term.equality for term in setup.terms):
+    if not entry.supports_equality and setup.terms.equality.any():
         able = ", ".join(other.name for other in _SPECS.values() if other.supports_equality)
         raise ArgumentError("method", f"one that treats equality constraints: {able}", repr(entry.name))
     method: Method = entry.build(setup, given)

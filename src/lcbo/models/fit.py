@@ -7,7 +7,6 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.optimize import Bounds, minimize
 from torch import Tensor
 
@@ -16,8 +15,7 @@ from lcbo.linalg import cholesky
 from lcbo.models.data import Data
 from lcbo.models.gp import Hyperparameters
 from lcbo.models.kernels import PROFILES, squared_distance
-
-Array = NDArray[np.float64]
+from lcbo.types import Array
 
 
 class Prior(Protocol):

@@ -9,13 +9,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lcbo.models.data import Scaling, merge
+from lcbo.models.data import merge
 from lcbo.models.fit import MapFit
 from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.models.newton import NewtonFit
 from lcbo.models.surrogate import Model
+from lcbo.scaling import Scaling
+from lcbo.types import Array
 
-Array = NDArray[np.float64]
 Keys = NDArray[np.intp]
 
 # The paper's priors. On hundreds of points the density is sharp: 1e-6 of it is about 1e-3 nats.
@@ -63,7 +64,7 @@ class GrowingModel:
                 always does.
         """
         scaling = Scaling.of(y) if self.standardize else Scaling.identity(y.shape[1])
-        scaled = (y - scaling.mean) / scaling.std
+        scaled = scaling.apply(y)
         if refit or self._base_keys is None:
             if self.fit is not None:
                 self.hyper = self.fit(merge(u, scaled), self.hyper)

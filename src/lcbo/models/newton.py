@@ -18,8 +18,8 @@ from lcbo.errors import ModelError
 from lcbo.models.data import Data
 from lcbo.models.fit import MapFit, log_posterior, pack, unpack
 from lcbo.models.gp import Hyperparameters
+from lcbo.types import Array
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Density = Callable[[Rows, Array], tuple[Array, Array]]
 """Maps some outputs and their log parameters to values and slopes."""

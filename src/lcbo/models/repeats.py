@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lcbo.models.data import Array
+from lcbo.types import Array
 
 KNOWN_NOISE_DOF = 4.0  # a stated noise level weighs as much as this many repeats
 MOST_DOF = 4.0  # and all repeats together weigh no more: the nugget must also absorb the model's misfit

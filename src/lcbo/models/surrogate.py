@@ -5,18 +5,16 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from lcbo.errors import ModelError, NumericalRescueWarning
-from lcbo.models.data import Data, Scaling, merge
+from lcbo.models.data import Data, merge
 from lcbo.models.fit import MapFit
 from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.models.lattice import LatticeFit
 from lcbo.models.repeats import Repeats
-
-Array = NDArray[np.float64]
+from lcbo.scaling import Scaling
+from lcbo.types import Array
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ class Surrogate:
             refit: learn the hyperparameters anew; the first build always does.
         """
         scaling = Scaling.of(y) if self.standardize else Scaling.identity(y.shape[1])
-        data = merge(u, (y - scaling.mean) / scaling.std)
+        data = merge(u, scaling.apply(y))
         if self.average_repeats:
             data = replace(
                 data,

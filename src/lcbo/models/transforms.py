@@ -7,17 +7,15 @@ along, feasibility.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from lcbo.types import Term
-
-Array = NDArray[np.float64]
+from lcbo.terms import Terms
+from lcbo.types import Array
 
 
 def copula(values: Array) -> Array:
@@ -35,7 +33,7 @@ def bilog(values: Array) -> Array:
     return compressed
 
 
-def bilogged(y: Array, terms: Sequence[Term]) -> tuple[Array, tuple[Term, ...]]:
+def bilogged(y: Array, terms: Terms) -> tuple[Array, Terms]:
     """Outputs and conditions after the bilog of every constrained outcome.
 
     It is taken about the outcome's threshold; about the middle of two.
@@ -45,29 +43,26 @@ def bilogged(y: Array, terms: Sequence[Term]) -> tuple[Array, tuple[Term, ...]]:
         terms: the conditions.
     """
     center, changed = np.zeros(y.shape[1]), y.copy()
-    for row in {t.row for t in terms}:
+    for row in set(terms.rows.tolist()):
         own = [t for t in terms if t.row == row]
         center[row] = np.mean([t.threshold for t in own if t.equality] or [t.threshold for t in own])
         changed[:, row] = bilog(y[:, row] - center[row])
-    moved = tuple(
-        replace(
-            t,
-            threshold=float(bilog(np.array(t.threshold - center[t.row]))),
-            tol=float(bilog(np.array(t.tol))),
-        )
-        for t in terms
+    thresholds, tols = bilog(terms.threshold - center[terms.rows]), bilog(terms.tol)
+    moved = (
+        replace(term, threshold=float(threshold), tol=float(tol))
+        for term, threshold, tol in zip(terms, thresholds, tols, strict=True)
     )
-    return changed, moved
+    return changed, Terms(tuple(moved))
 
 
-def original(y: Array, terms: Sequence[Term]) -> tuple[Array, tuple[Term, ...]]:
+def original(y: Array, terms: Terms) -> tuple[Array, Terms]:
     """Outputs and conditions as the original SCBO models them: `bilogged`, and the objective's copula."""
     changed, moved = bilogged(y, terms)
     changed[:, 0] = copula(y[:, 0])
     return changed, moved
 
 
-Transform = Callable[[Array, tuple[Term, ...]], tuple[Array, tuple[Term, ...]]]
+Transform = Callable[[Array, Terms], tuple[Array, Terms]]
 TRANSFORMS: dict[str, Transform] = {
     "zscore": lambda y, terms: (y, terms),
     "bilog": bilogged,

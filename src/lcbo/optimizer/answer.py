@@ -82,14 +82,10 @@ def feasibility(problem: Problem, belief: Belief) -> float:
 
     It is the product of ``Phi((ub - mean) / std) - Phi((lb - mean) / std)`` over the constrained outcomes.
     """
-    rows = {name: row for row, name in enumerate(problem.outcomes)}
-    intervals: dict[str, tuple[float, float]] = {}
-    for c in problem.constraints:
-        low, high = intervals.get(c.name, (-math.inf, math.inf))
-        intervals[c.name] = max(low, c.interval[0]), min(high, c.interval[1])
     probability = 1.0
-    for name, (low, high) in intervals.items():
-        mean, std = float(belief.mean[rows[name]]), float(belief.std[rows[name]])
+    for low, high, mean, std in zip(
+        *problem.terms.intervals(len(belief.mean)), belief.mean, belief.std, strict=True
+    ):
         if std > 0.0:
             probability *= float(ndtr((high - mean) / std) - ndtr((low - mean) / std))
         else:

@@ -11,7 +11,6 @@ lambda minimizes r_s, with lambda_j >= 0 on active inequalities, 0 on inactive o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +18,8 @@ from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 from scipy.special import ndtr
 
-from lcbo.types import Array, Term
+from lcbo.terms import Terms
+from lcbo.types import Array
 
 _AT_BOUND = 1e-6  # unit-cube distance below which a bound counts as reached
 _ACTIVE = 1e-2  # slack, in standard deviations of the outcome, below which a constraint counts as active
@@ -46,7 +46,7 @@ class Kkt:
 
 def kkt(
     u: Array,
-    terms: Sequence[Term],
+    terms: Terms,
     value: Array,
     std: Array,
     gradient: Array,
@@ -57,19 +57,16 @@ def kkt(
 
     Args:
         u: ``d``-dim point of the unit cube.
-        terms: the conditions, ``t`` of them.
+        terms: the conditions.
         value: ``1 + m`` output values (posterior means), row 0 the objective.
         std: ``1 + m`` posterior standard deviations; zeros when exact.
         gradient: ``(1 + m) x d`` gradients per unit-cube coordinate.
         gradient_std: ``(1 + m) x d`` their standard deviations.
         scale: ``1 + m`` the unit each row is measured in; values and gradients are divided by it.
     """
-    rows = np.array([term.row for term in terms], dtype=np.intp)
-    signs = np.array([term.sign for term in terms])
-    thresholds = np.array([term.threshold for term in terms])
-    equality = np.array([term.equality for term in terms], dtype=bool)
+    rows, signs, equality = terms.rows, terms.sign, terms.equality
     slope, slope_var = gradient / scale[:, None], (gradient_std / scale[:, None]) ** 2
-    v = signs * (value[rows] - thresholds) / scale[rows]
+    v = terms.values(value) / scale[rows]
     s = std[rows] / scale[rows]
     lower, upper = u <= _AT_BOUND, u >= 1.0 - _AT_BOUND
 

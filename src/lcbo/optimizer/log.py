@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcbo.problem import Problem
+from lcbo.scaling import Scaling
 from lcbo.types import Array, Observation
 
 if TYPE_CHECKING:
@@ -106,26 +107,13 @@ class Log:
         """
         if self.best is not None:
             return self.best
-        usable = np.flatnonzero(~np.isnan(self.rows[:, 0]))
-        if not usable.size:
+        if not (~np.isnan(self.rows[:, 0])).any():
             return None
-        y, scale = self.rows[usable], list(self.scale().values())
-        total = np.zeros(usable.size)
-        for term in self.problem.terms:
-            value = term.sign * (y[:, term.row] - term.threshold)
-            excess = np.abs(value) - term.tol if term.equality else value
-            total += np.where(np.isnan(value), np.inf, np.maximum(excess, 0.0) / scale[term.row])
-        return self.observations[int(usable[total.argmin()])]
+        return self.observations[self.problem.terms.best(self.rows)]
 
     def scale(self) -> dict[str, float]:
-        """Return every outcome's standard deviation over the run; its size, else 1, while it is constant."""
-        scale = {}
-        for name, column in zip(self.problem.outcomes, self.rows.T, strict=True):
-            values = column[~np.isnan(column)]
-            size = float(np.abs(values).max()) if values.size else 0.0
-            spread = size * float((values / size).std()) if size > 0.0 else 0.0  # 1e200 squared overflows
-            scale[name] = spread or size or 1.0
-        return scale
+        """Return every outcome's standard deviation over the run; see `Scaling.of`."""
+        return dict(zip(self.problem.outcomes, Scaling.of(self.rows).std.tolist(), strict=True))
 
     def history(self) -> History:
         """Return the run as arrays."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import ThreadpoolController
 
-from lcbo.checks import count
+from lcbo.checks import integer
 from lcbo.errors import ArgumentError, StoreError, TellError
 from lcbo.methods import registry
 from lcbo.methods.protocol import Belief, Method
@@ -330,7 +330,7 @@ class Optimizer:
         """Let the budget of a stored run grow; ``None`` leaves it as it is."""
         if budget is None:
             return
-        budget = count("budget", budget)
+        budget = integer("budget", budget)
         if budget == self.budget:
             return
         if self.budget is None or budget < self.budget:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lcbo.checks import count
+from lcbo.checks import integer
 from lcbo.errors import ArgumentError
 from lcbo.methods.protocol import Setup
 from lcbo.problem import Problem, outcome_value
@@ -30,7 +30,7 @@ def build_setup(
     ``n_data`` evaluations the user brings along make the default initial design that much smaller.
     """
     if budget is not None:
-        budget = count("budget", budget)
+        budget = integer("budget", budget)
     starts = np.zeros((0, problem.space.dim))
     if x0 is not None:
         starts = problem.space.to_unit(read_points("x0", x0, problem))
@@ -112,7 +112,7 @@ def _initial_size(n_init: int | None, budget: int | None, dim: int, n_starts: in
         quarter = dim if budget is None else max(2, budget // 4)
         size = max(2, min(dim, quarter) - n_data, n_starts)
         return size if budget is None else min(size, budget)
-    n_init = count("n_init", n_init)
+    n_init = integer("n_init", n_init)
     if budget is not None and n_init > budget:
         raise ArgumentError("n_init", f"at most budget={budget}", n_init)
     if n_init < n_starts:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from numbers import Real
+from typing import TypeVar
 
+import numpy as np
+
+from lcbo.checks import number
 from lcbo.errors import ArgumentError
-from lcbo.types import Term
+from lcbo.terms import Term
+from lcbo.types import Array
+
+Value = TypeVar("Value", float, Array)
 
 _FORMS = "a text such as 'stress <= 40000', 'a >= 1', '0 <= y <= 3' or 'h == 0 +/- 1e-3'"
 
@@ -52,7 +58,7 @@ class Constraint:
         where = f"constraint {self.name!r}"
         for side, missing in (("lb", -math.inf), ("ub", math.inf), ("eq", None), ("tol", None)):
             value = getattr(self, side)
-            value = None if value is None or value == missing else _number(f"{where}, {side}", value)
+            value = None if value is None or value == missing else number(f"{where}, {side}", value)
             object.__setattr__(self, side, value)
         if self.eq is not None:
             if self.lb is not None or self.ub is not None:
@@ -79,12 +85,21 @@ class Constraint:
             return self.eq - tol, self.eq + tol
         return (-math.inf if self.lb is None else self.lb), (math.inf if self.ub is None else self.ub)
 
+    def slack(self, value: Value) -> Value:
+        """Return how far inside its limits a value lies, in the outcome's units; negative outside.
+
+        Args:
+            value: a number, or an array of them.
+        """
+        if self.eq is not None:
+            return (self.tol or 0.0) - abs(value - self.eq)
+        low, high = self.interval
+        room: Value = np.minimum(value - low, high - value)
+        return room
+
     def violation(self, value: float) -> float:
         """Return how far a value lies outside the feasible interval, 0 inside, in the outcome's units."""
-        if self.eq is not None:
-            return max(0.0, abs(value - self.eq) - (self.tol or 0.0))
-        low, high = self.interval
-        return max(0.0, low - value, value - high)
+        return max(0.0, -float(self.slack(value)))
 
     def holds(self, value: float) -> bool:
         """Return whether a value is feasible; NaN is not."""
@@ -141,12 +156,6 @@ def check_name(argument: str, name: object) -> None:
     """Raise unless ``name`` can be the name of an outcome."""
     if not isinstance(name, str) or not name.strip():
         raise ArgumentError(f"{argument} name", "a non-empty text", repr(name))
-
-
-def _number(argument: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(float(value)):
-        raise ArgumentError(argument, "a finite number", repr(value))
-    return float(value)
 
 
 def _parsed(text: str) -> float | None:

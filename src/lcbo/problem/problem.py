@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,7 +18,8 @@ import numpy as np
 from lcbo.errors import ArgumentError, OutcomeError
 from lcbo.problem.constraint import Constraint, Objective, check_name
 from lcbo.problem.space import Space
-from lcbo.types import Array, Term
+from lcbo.terms import Terms
+from lcbo.types import Array
 
 if TYPE_CHECKING:
     from scipy.optimize import Bounds, NonlinearConstraint
@@ -94,11 +96,11 @@ class Problem:
         """Lower and upper bounds, ``n x 2``."""
         return np.column_stack([self.lb, self.ub])
 
-    @property
-    def terms(self) -> tuple[Term, ...]:
+    @cached_property
+    def terms(self) -> Terms:
         """The constraints as conditions on output rows."""
         rows = {name: row for row, name in enumerate(self.outcomes)}
-        return tuple(term for c in self.constraints for term in c.terms(rows[c.name]))
+        return Terms(tuple(term for c in self.constraints for term in c.terms(rows[c.name])))
 
     @property
     def noise_var(self) -> tuple[float | None, ...]:
@@ -149,15 +151,13 @@ class Problem:
     def to_rows(self, outcomes: Mapping[str, float]) -> Array:
         """Return the ``1 + m`` output rows of named outcomes, NaN where one is missing."""
         y = np.array([outcomes.get(name, math.nan) for name in self.outcomes])
-        if self.objective.maximize:
-            y[0] = -y[0]
+        y[0] *= self.objective.sign
         return y
 
     def from_rows(self, y: Array) -> dict[str, float]:
         """Return named outcomes in user units from ``1 + m`` output rows."""
         named = dict(zip(self.outcomes, map(float, y), strict=True))
-        if self.objective.maximize:
-            named[self.objective.name] = -named[self.objective.name]
+        named[self.objective.name] *= self.objective.sign
         return named
 
     def _read_positional(self, returned: object, names: Sequence[str]) -> dict[str, float]:

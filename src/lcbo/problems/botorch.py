@@ -114,17 +114,10 @@ def to_botorch(problem: Problem) -> Any:
             return torch.tensor(values, dtype=X.dtype).reshape(X.shape[:-1])
 
         def _evaluate_slack_true(self, X: Tensor) -> Tensor:
-            rows = []
-            for x in _flat(X):
-                outcomes = problem.evaluate(x)
-                y = [outcomes[name] for name in problem.outcomes]
-                gaps = [term.sign * (y[term.row] - term.threshold) for term in problem.terms]
-                rows.append(
-                    [
-                        term.tol - abs(gap) if term.equality else -gap
-                        for term, gap in zip(problem.terms, gaps, strict=True)
-                    ]
-                )
-            return torch.tensor(rows, dtype=X.dtype).reshape(*X.shape[:-1], len(problem.terms))
+            terms = problem.terms
+            y = np.array([problem.to_rows(problem.evaluate(x)) for x in _flat(X)])
+            values = terms.values(y)
+            slack = np.where(terms.equality, terms.tol - np.abs(values), -values)
+            return torch.tensor(slack, dtype=X.dtype).reshape(*X.shape[:-1], len(terms))
 
     return View()

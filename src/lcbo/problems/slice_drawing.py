@@ -70,11 +70,10 @@ def _mark_infeasible(
     """Wash out where an inequality is broken and draw the border of that region."""
     worst = np.full((_GRID, _GRID), -np.inf)
     for constraint in problem.constraints:
-        low, high = constraint.interval
         if constraint.eq is None:
             value = outcomes[constraint.name]
             size = max(float(np.abs(value).max()), 1e-300)
-            worst = np.maximum(worst, np.maximum(low - value, value - high) / size)
+            worst = np.maximum(worst, -constraint.slack(value) / size)
     if worst.max() <= 0.0:
         return
     axes.contourf(across, up, worst, levels=[0.0, np.inf], colors=[_WASHED])

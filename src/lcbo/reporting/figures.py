@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from lcbo.methods.protocol import Belief
     from lcbo.optimizer.log import History
     from lcbo.problem import Problem
-    from lcbo.problem.constraint import Constraint
 
 # Names of a method's numbers that deserve words; others are shown under their own name.
 TRACE_TITLES = {
@@ -65,7 +64,8 @@ def violation(problem: Problem, history: History, scale: dict[str, float]) -> st
         return ""
     total = np.zeros(len(history))
     for constraint in problem.constraints:
-        total += np.maximum(-slack(constraint, history), 0.0) / scale[constraint.name]
+        room = constraint.slack(history.outcomes[constraint.name])
+        total += np.maximum(-room, 0.0) / scale[constraint.name]
     count, broken = np.arange(1, len(history) + 1), total > 0.0
     if not broken.any():
         return ""
@@ -91,7 +91,7 @@ def slacks(problem: Problem, history: History, order: Sequence[int]) -> list[str
     count, iterate = np.arange(1, len(history) + 1), history.role == "iterate"
     for index in order[:_SLACKS]:
         constraint = problem.constraints[index]
-        room = slack(constraint, history)
+        room = constraint.slack(history.outcomes[constraint.name])
         if not np.isfinite(room).any():
             continue
         bend = bend_of(room)
@@ -105,14 +105,6 @@ def slacks(problem: Problem, history: History, order: Sequence[int]) -> list[str
         chart.level(0.0, "zero")
         pictures.append(figure(str(constraint), chart.svg()))
     return pictures
-
-
-def slack(constraint: Constraint, history: History) -> Array:
-    """Return the distance to the nearer limit, negative where it is broken, NaN where nothing came."""
-    low, high = constraint.interval
-    values = history.outcomes[constraint.name]
-    room: Array = np.minimum(values - low, high - values)
-    return room
 
 
 def traces(trace: pd.DataFrame) -> list[str]:

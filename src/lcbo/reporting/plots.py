@@ -92,9 +92,8 @@ def _draw_slacks(axes: Axes, problem: Problem, history: History, scale: dict[str
     number = np.arange(1, len(history) + 1)
     rooms = []
     for constraint in problem.constraints:
-        low, high = constraint.interval
-        values = history.outcomes[constraint.name]
-        rooms.append((np.minimum(values - low, high - values) / scale[constraint.name], str(constraint)))
+        room = constraint.slack(history.outcomes[constraint.name])
+        rooms.append((room / scale[constraint.name], str(constraint)))
     rooms.sort(key=lambda room: np.nanmedian(room[0][-50:]) if np.isfinite(room[0][-50:]).any() else np.inf)
     for room, name in rooms[:_SLACKS]:
         axes.plot(number, room, ".", ms=3, label=_verbatim(name))

@@ -149,8 +149,7 @@ def _limits(run: Run, result: Result, order: list[int]) -> str:
     for index in order:
         constraint = run.problem.constraints[index]
         value = result.constr[constraint.name]
-        low, high = constraint.interval
-        room = min(value - low, high - value)
+        room = float(constraint.slack(value))
         verdict = '<span class="ok">holds</span>' if room >= 0.0 else '<span class="bad-text">violated</span>'
         if math.isnan(room):
             verdict = "not known"
@@ -342,9 +341,8 @@ def _tightest(run: Run, result: Result) -> list[int]:
     scale = run.log.scale()
     rooms = []
     for constraint in run.problem.constraints:
-        low, high = constraint.interval
         value = result.constr.get(constraint.name, math.nan)
-        room = min(value - low, high - value) / scale[constraint.name]
+        room = float(constraint.slack(value)) / scale[constraint.name]
         rooms.append(math.inf if math.isnan(room) else room)
     return sorted(range(len(rooms)), key=rooms.__getitem__)
 

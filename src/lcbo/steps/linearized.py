@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from lcbo.types import Array
 
 # Rounds of the augmented Lagrangian, gradient steps in each, its penalty: on random problems the step
 # then agrees with an SQP solver to a thousandth of the radius.

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from lcbo.steps.penalty import Array
+from lcbo.types import Array
 
 RATE = 0.3
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lcbo.terms import Terms
 from lcbo.testing.harness import BUDGET, DIM, INEQUALITY, Subject, check, require, require_equal, truth
 
 
@@ -122,8 +123,8 @@ def looking_changes_nothing(subject: Subject) -> None:
 @check
 def small_problems_are_solved_too(subject: Subject) -> None:
     """One variable, and no constraint at all, are problems like others."""
-    subject.points(dim=1, terms=INEQUALITY[:1])
-    subject.points(lambda u: truth(u)[:1], n_outputs=1, terms=())
+    subject.points(dim=1, terms=Terms(INEQUALITY.each[:1]))
+    subject.points(lambda u: truth(u)[:1], n_outputs=1, terms=Terms())
 
 
 CHECKS = (

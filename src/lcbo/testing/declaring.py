@@ -7,7 +7,8 @@ from functools import partial
 import numpy as np
 
 from lcbo.errors import ArgumentError
-from lcbo.methods.protocol import Array, Term
+from lcbo.methods.protocol import Array
+from lcbo.terms import Term, Terms
 from lcbo.testing.harness import WITH_EQUALITY, Subject, check, require
 
 _BUDGET = 60
@@ -24,7 +25,7 @@ def equality_support_is_declared_honestly(subject: Subject) -> None:
         _require_refusal(subject)
         return
     for level, lure in ((0.75, 0.2), (0.25, 0.8)):
-        terms = (Term(1, 1.0, level, equality=True, tol=0.02),)
+        terms = Terms((Term(1, 1.0, level, equality=True, tol=0.02),))
         run = subject.run(
             partial(_lured, lure), dim=2, n_outputs=2, terms=terms, budget=_BUDGET, n_init=6
         ).finish()

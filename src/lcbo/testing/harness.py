@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from lcbo.methods import registry
-from lcbo.methods.protocol import Array, Method, MethodSpec, Proposal, Setup, Term
+from lcbo.methods.protocol import Array, Method, MethodSpec, Proposal, Setup
+from lcbo.terms import Term, Terms
 
 DIM = 3
 BUDGET = 16
 ROLES = {"init", "iterate", "explore"}
-INEQUALITY = (Term(1, 1.0, 0.4), Term(1, -1.0, -3.0), Term(2, 1.0, 0.3))
-WITH_EQUALITY = (*INEQUALITY[:2], Term(2, 1.0, 0.1, equality=True, tol=0.05))
+INEQUALITY = Terms((Term(1, 1.0, 0.4), Term(1, -1.0, -3.0), Term(2, 1.0, 0.3)))
+WITH_EQUALITY = Terms((*INEQUALITY.each[:2], Term(2, 1.0, 0.1, equality=True, tol=0.05)))
 
 Truth = Callable[[Array], Array]
 Answer = Callable[[Proposal], Array | None]
@@ -56,7 +57,7 @@ class Subject:
         return Subject(registry.spec(method) if isinstance(method, str) else method, dict(options or {}))
 
     @property
-    def terms(self) -> tuple[Term, ...]:
+    def terms(self) -> Terms:
         """The conditions of the small problem, with an equality where the method claims to treat it."""
         return WITH_EQUALITY if self.spec.supports_equality else INEQUALITY
 

@@ -12,7 +12,7 @@ from lcbo.methods.protocol import Array, Belief, Setup
 from lcbo.models.growing import GrowingModel
 from lcbo.models.surrogate import Model
 from lcbo.models.transforms import TRANSFORMS, Transform
-from lcbo.types import Term
+from lcbo.terms import Terms
 
 
 class ModelBased(QueuedMethod):
@@ -53,7 +53,7 @@ class ModelBased(QueuedMethod):
         """Return the model's belief at a point, or ``None`` before the first fit."""
         return believed(self._current_model(), u) if self._fitted else None
 
-    def _model(self, refit: bool = False) -> tuple[Model, Array, tuple[Term, ...]]:
+    def _model(self, refit: bool = False) -> tuple[Model, Array, Terms]:
         """The model of everything told so far, the outputs it saw and the conditions on them."""
         ids = self.archive.recent(None)
         y, terms = self._transform(self.archive.y[ids], self.setup.terms)

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcbo.methods.base.archive import TOLD
-from lcbo.methods.base.design import best_index, term_values
 from lcbo.methods.base.queued import QueuedMethod
 from lcbo.methods.protocol import Array, Belief, Proposal, Setup
-from lcbo.models.data import Scaling
+from lcbo.scaling import Scaling
 
 
 class ModelFree(QueuedMethod):
@@ -87,7 +86,7 @@ class ModelFree(QueuedMethod):
     def best(self) -> int:
         """Return the id of the best point observed so far."""
         told = self._told()
-        return int(told[best_index(self.archive.y[told], self.setup.terms)])
+        return int(told[self.setup.terms.best(self.archive.y[told])])
 
     @cached_property
     def scale(self) -> Array:
@@ -102,14 +101,14 @@ class ModelFree(QueuedMethod):
         objective, terms = self._scaled(y)
         if np.isnan(objective) or np.isnan(terms).any():
             objectives, rows = self._scaled(self.archive.y[self._told()])
-            equality = np.array([t.equality for t in self.setup.terms], dtype=bool)
+            equality = self.setup.terms.equality
             terms = np.where(np.isnan(terms), _worst(np.where(equality, np.abs(rows), rows)), terms)
             objective = _worst(objectives[:, None])[0] if np.isnan(objective) else objective
         return float(objective), terms
 
     def _scaled(self, y: Array) -> tuple[Array, Array]:
         scale = self.scale
-        terms = term_values(y, self.setup.terms) / scale[[t.row for t in self.setup.terms]]
+        terms = self.setup.terms.values(y) / scale[self.setup.terms.rows]
         return y[..., 0] / scale[0], terms
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from scipy.special import log_ndtr, ndtr
 
-from lcbo.methods.base.design import term_values
-from lcbo.methods.protocol import Array, Belief, Term
+from lcbo.methods.protocol import Array, Belief
 from lcbo.models.surrogate import Model
+from lcbo.terms import Terms
 
 
-def standardized_terms(model: Model, mean: Array, terms: tuple[Term, ...]) -> Array:
+def standardized_terms(model: Model, mean: Array, terms: Terms) -> Array:
     """Term values over each output's scale; the zero level stays where the user put it.
 
     Args:
@@ -21,23 +21,21 @@ def standardized_terms(model: Model, mean: Array, terms: tuple[Term, ...]) -> Ar
         mean: ``n x B`` standardized outputs.
         terms: the conditions.
     """
-    scaling = model.scaling
-    values = term_values(mean * scaling.std + scaling.mean, terms)
-    return values / scaling.std[[t.row for t in terms]]
+    scaled: Array = terms.values(model.scaling.undo(mean)) / model.scaling.std[terms.rows]
+    return scaled
 
 
-def recommended(model: Model, terms: tuple[Term, ...]) -> Array:
+def recommended(model: Model, terms: Terms) -> Array:
     """Return the point with the best posterior among those the model was built on.
 
     Least mean objective among points whose joint probability of feasibility is at least one half;
     where there is none, the most probably feasible point.
     """
-    rows = [t.row for t in terms]
-    equality = np.array([[t.equality] for t in terms], dtype=bool).reshape(-1, 1)
+    rows, equality = terms.rows, terms.equality[:, None]
     mean, var = (moment.numpy() for moment in model.gp.predict(model.gp.x))
     values = standardized_terms(model, mean.T, terms).T
     spread = np.sqrt(np.maximum(var[rows], 1e-18))
-    tol = np.array([[t.tol] for t in terms]).reshape(-1, 1) / model.scaling.std[rows][:, None]
+    tol = (terms.tol / model.scaling.std[rows])[:, None]
     # log P(|h| <= tol) is that of the nearer bound beyond it and of the interval inside; the log keeps
     # hopeless points comparable.
     excess = np.where(equality, np.abs(values) - tol, values)
@@ -56,7 +54,7 @@ def believed(model: Model, u: Array) -> Belief:
     slope_var = post.gradient_cov.diagonal(dim1=-2, dim2=-1).clamp_min(0.0)
     return Belief(
         u=u,
-        mean=post.mean.numpy() * std + model.scaling.mean,
+        mean=model.scaling.undo(post.mean.numpy()),
         std=post.var.sqrt().numpy() * std,
         gradient=post.gradient.numpy() * std[:, None],
         gradient_std=slope_var.sqrt().numpy() * std[:, None],

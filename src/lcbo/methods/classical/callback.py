@@ -190,6 +190,5 @@ class CallbackSolver(ModelFree):
 
     def _violation(self, terms: Array) -> float:
         """Sum of the violations of scaled terms."""
-        tol = np.array([t.tol / self.scale[t.row] for t in self.setup.terms])
-        equality = np.array([t.equality for t in self.setup.terms], dtype=bool)
-        return float(np.maximum(np.where(equality, np.abs(terms) - tol, terms), 0.0).sum())
+        conditions = self.setup.terms
+        return float(conditions.excess(terms, self.scale[conditions.rows]).sum())

@@ -87,7 +87,7 @@ class Cmaes(ModelFree):
 
     def _enters_tail(self) -> bool:
         """Whether the end of the budget begins now: the Lagrangian approaches from the infeasible side."""
-        budget, equality = self.setup.budget, any(t.equality for t in self.setup.terms)
+        budget, equality = self.setup.budget, self.setup.terms.equality.any()
         if budget is None or equality or self._in_tail:
             return False
         self._in_tail = self.archive.size - self.n_included > (1.0 - self.options.feasible_tail) * budget
@@ -105,8 +105,9 @@ class Cmaes(ModelFree):
     def _pair(self, id: int) -> tuple[float, Array]:
         """Scaled objective and inequalities ``g <= 0`` of an ended proposal."""
         objective, terms = self.values(id)
-        equality = np.array([t.equality for t in self.setup.terms], dtype=bool)
-        tol = np.array([t.tol / self.scale[t.row] for t in self.setup.terms])[equality]
+        conditions = self.setup.terms
+        equality = conditions.equality
+        tol = (conditions.tol / self.scale[conditions.rows])[equality]
         h = terms[equality]
         return objective, np.concatenate([terms[~equality], h - tol, -h - tol])
 

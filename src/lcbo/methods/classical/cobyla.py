@@ -24,8 +24,8 @@ class Cobyla(CallbackSolver):
         self.options, self.scaled = options, options.scale
 
     def _solve(self, start: Array) -> Solve:
-        tol = np.array([t.tol / self.scale[t.row] for t in self.setup.terms])
-        equality = np.array([t.equality for t in self.setup.terms], dtype=bool)
+        conditions = self.setup.terms
+        tol, equality = conditions.tol / self.scale[conditions.rows], conditions.equality
         upper = np.where(equality, tol, 0.0)
         lower = np.where(equality, -tol, -np.inf)
         return partial(_run, start, lower, upper, self.options)

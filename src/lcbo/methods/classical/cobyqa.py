@@ -18,7 +18,8 @@ from scipy.optimize import Bounds, NonlinearConstraint, minimize
 
 from lcbo.methods.classical.callback import CachedEvaluation, CallbackSolver, Evaluate, Solve, Value
 from lcbo.methods.classical.options import CobyqaOptions
-from lcbo.methods.protocol import Array, Setup, Term
+from lcbo.methods.protocol import Array, Setup
+from lcbo.terms import Terms
 
 
 class Cobyqa(CallbackSolver):
@@ -32,7 +33,7 @@ class Cobyqa(CallbackSolver):
         return partial(_run, start, self.setup.terms, self.options)
 
 
-def _run(start: Array, terms: tuple[Term, ...], options: CobyqaOptions, evaluate: Evaluate) -> None:
+def _run(start: Array, terms: Terms, options: CobyqaOptions, evaluate: Evaluate) -> None:
     def unlocked(u: Array) -> Value:
         with _lock_released():
             return evaluate(u)
@@ -42,7 +43,7 @@ def _run(start: Array, terms: tuple[Term, ...], options: CobyqaOptions, evaluate
     def terms_at(u: Array) -> Array:
         return both.terms(np.clip(u, 0.0, 1.0))  # SciPy clips before it evaluates and forgets to afterwards
 
-    lower = [0.0 if term.equality else -np.inf for term in terms]
+    lower = np.where(terms.equality, 0.0, -np.inf)
     minimize(
         both.objective,
         start,

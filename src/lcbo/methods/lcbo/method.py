@@ -12,18 +12,17 @@ from numpy.typing import NDArray
 
 from lcbo.acquisition.explore import EXPLORERS, Box
 from lcbo.methods.base.archive import FAILED, PENDING, TOLD
-from lcbo.methods.base.design import best_index
 from lcbo.methods.base.queued import QueuedMethod
 from lcbo.methods.base.recommend import believed, recommended, standardized_terms
 from lcbo.methods.lcbo.options import NOISE_THRESHOLD, NOISY, QUIET, REGIMES, LcboOptions
 from lcbo.methods.protocol import Array, Belief, Call, Proposal, Setup
-from lcbo.models.data import Scaling
 from lcbo.models.fit import LogNormal, MapFit
 from lcbo.models.gp import Hyperparameters, Posterior
 from lcbo.models.lattice import LatticeFit
 from lcbo.models.repeats import Repeats
 from lcbo.models.surrogate import Model, Surrogate
 from lcbo.random import generator
+from lcbo.scaling import Scaling
 from lcbo.steps.linearized import linearized_step
 from lcbo.steps.penalty import penalty_gradient, projected_step
 from lcbo.steps.radius import adapted_radius
@@ -39,9 +38,6 @@ class Lcbo(QueuedMethod):
         self.repeats = Repeats(setup.noise_var)
         self.explorer = EXPLORERS[options.explorer](**options.explorer_options)
         self.surrogate = _surrogate(setup, options)
-        self._rows = [t.row for t in setup.terms]
-        self._sign = np.array([t.sign for t in setup.terms])
-        self._equality = np.array([t.equality for t in setup.terms], dtype=bool)
         self._open_ids: list[int] = []
         self._model: Model | None = None
         self._model_keys: list[int] = []
@@ -154,7 +150,7 @@ class Lcbo(QueuedMethod):
         self._model_keys = ids.tolist()
         if self.x is None:
             everything = self.archive.recent(None)
-            best = best_index(self.archive.y[everything], self.setup.terms)
+            best = self.setup.terms.best(self.archive.y[everything])
             self.x = self.archive.u[everything[best]].copy()
         else:
             self._step(model, self.x)
@@ -219,15 +215,15 @@ class Lcbo(QueuedMethod):
         gradient = post.gradient.numpy()
         self.uncertainty = _uncertainty(post)
         values = standardized_terms(model, post.mean.numpy(), self.setup.terms)
-        slopes = self._sign[:, None] * gradient[self._rows]
+        slopes = self.setup.terms.sign[:, None] * gradient[self.setup.terms.rows]
         if self.options.step == "penalty":
             rho, eta = (at(s, self.iteration) for s in (self.options.rho, self.options.eta))
-            direction = penalty_gradient(gradient[0], values, slopes, self._equality, rho)
+            direction = penalty_gradient(gradient[0], values, slopes, self.setup.terms.equality, rho)
             moved = projected_step(x, direction, eta, self.options.normalize)
             self.last_step, self.x = moved - x, moved
             return
         values = values + self._margins(post, slopes)
-        step = linearized_step(x, gradient[0], values, slopes, self._equality, self.radius)
+        step = linearized_step(x, gradient[0], values, slopes, self.setup.terms.equality, self.radius)
         budget = self.setup.budget
         spent = None if budget is None else self.archive.size / budget
         self.radius = adapted_radius(self.radius, step, self.last_step, self.options.radius[1:], spent)
@@ -235,9 +231,9 @@ class Lcbo(QueuedMethod):
 
     def _margins(self, post: Posterior, slopes: Array) -> Array:
         """Distance kept from each inequality: posterior deviations, and a trace of the radius."""
-        spread = np.sqrt(post.var.numpy())[self._rows]
+        spread = np.sqrt(post.var.numpy())[self.setup.terms.rows]
         inside = 1e-3 * self.radius * np.linalg.norm(slopes, axis=1)
-        return np.where(self._equality, 0.0, self.options.margin * spread + inside)
+        return np.where(self.setup.terms.equality, 0.0, self.options.margin * spread + inside)
 
     def _explore(self, count: int, planned: list[Array]) -> Array:
         """Points that teach most about the gradients at x_k, given all that is pending or planned."""

@@ -13,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.thompson import SAMPLERS
 from lcbo.methods.base.archive import PENDING
 from lcbo.methods.base.model_based import ModelBased
@@ -25,6 +24,7 @@ from lcbo.models.surrogate import Model
 from lcbo.models.transforms import TRANSFORMS, Transform
 from lcbo.random import generator
 from lcbo.steps.trust_region import Region, RegionEvent, Rules
+from lcbo.terms import Terms
 
 LEAST_GAIN = 1e-3  # of the best value: a smaller improvement is no success
 
@@ -71,7 +71,7 @@ class TrustRegionMethod(ModelBased):
 
     @abstractmethod
     def choose(
-        self, model: Model, conditions: Conditions, center: Tensor, count: int, rng: np.random.Generator
+        self, model: Model, terms: Terms, center: Tensor, count: int, rng: np.random.Generator
     ) -> Tensor:
         """Return ``count x d`` points of the region around ``center``."""
 
@@ -160,8 +160,7 @@ class TrustRegionMethod(ModelBased):
         u, y = self.archive.u[ids], self.archive.y[ids]
         model, _, terms = self._model()
         rng = generator(self.setup.seed, "thompson", self.archive.size)
-        conditions = Conditions.of(terms, model.scaling)
         points: Array = self.choose(
-            model, conditions, torch.from_numpy(u[self.center(y)]), count, rng
+            model, terms.scaled(model.scaling), torch.from_numpy(u[self.center(y)]), count, rng
         ).numpy()
         return points

@@ -6,15 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.explore import Box
 from lcbo.acquisition.safe_set import optimistic
 from lcbo.acquisition.thompson import picks, sobol
-from lcbo.methods.base.design import best_index, total_violation
 from lcbo.methods.protocol import Array
 from lcbo.methods.regions.base import LEAST_GAIN, TrustRegionMethod
 from lcbo.methods.regions.options import HdsafeboOptions
 from lcbo.models.surrogate import Model
+from lcbo.scaling import Scaling
+from lcbo.terms import Terms
 
 
 class HdSafeBo(TrustRegionMethod):
@@ -24,20 +24,20 @@ class HdSafeBo(TrustRegionMethod):
 
     def center(self, y: Array) -> int:
         """Return the best safe point, else the one of least objective."""
-        if (total_violation(y, self.setup.terms) == 0.0).any():
-            return best_index(y, self.setup.terms)
+        if (self.setup.terms.total(y, Scaling.of(y).std) == 0.0).any():
+            return self.setup.terms.best(y)
         return int(np.where(np.isnan(y[:, 0]), np.inf, y[:, 0]).argmin())
 
     def succeeded(self, y: Array, fresh: NDArray[np.bool_]) -> bool:
         """Return whether all fresh points are safe and the best value improves by more than a thousandth."""
-        safe = total_violation(y, self.setup.terms) == 0.0
+        safe = self.setup.terms.total(y, Scaling.of(y).std) == 0.0
         best = np.where(safe, y[:, 0], np.inf)[~fresh].min(initial=np.inf)
         if not safe[fresh].all():
             return False
         return not np.isfinite(best) or bool(y[fresh, 0].min() < best - LEAST_GAIN * abs(best))
 
     def choose(
-        self, model: Model, conditions: Conditions, center: Tensor, count: int, rng: np.random.Generator
+        self, model: Model, terms: Terms, center: Tensor, count: int, rng: np.random.Generator
     ) -> Tensor:
         """Return one candidate of the optimistic safe set per draw of the objective.
 
@@ -47,7 +47,7 @@ class HdSafeBo(TrustRegionMethod):
         length = self.region.length
         while True:
             z = sobol(Box.around(center, 0.5 * length), max(self.options.n_candidates, count), rng)
-            safe = optimistic(model.gp, z, conditions, self.options.beta)
+            safe = optimistic(model.gp, z, terms, self.options.beta)
             if int(safe.sum()) >= count:
                 z = z[safe]
                 break

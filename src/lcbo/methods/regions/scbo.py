@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.explore import Box
 from lcbo.acquisition.thompson import masked, picks, sobol
-from lcbo.methods.base.design import best_index, total_violation
 from lcbo.methods.protocol import Array, Setup
 from lcbo.methods.regions.base import LEAST_GAIN, TrustRegionMethod
 from lcbo.methods.regions.options import ScboOptions
 from lcbo.models.surrogate import Model
 from lcbo.models.transforms import TRANSFORMS
+from lcbo.scaling import Scaling
+from lcbo.terms import Terms
 
 
 class Scbo(TrustRegionMethod):
@@ -30,14 +29,14 @@ class Scbo(TrustRegionMethod):
 
     def center(self, y: Array) -> int:
         """Return the best feasible point, else the one of least violation."""
-        return best_index(y, self.setup.terms)
+        return self.setup.terms.best(y)
 
     def succeeded(self, y: Array, fresh: NDArray[np.bool_]) -> bool:
         """Return whether fresh points improve: the best feasible value, or else the least violation.
 
         A value improves by more than a thousandth of the best; the first feasible point is a success.
         """
-        violation = total_violation(y, self.setup.terms)
+        violation = self.setup.terms.total(y, Scaling.of(y).std)
         value = np.where(violation == 0.0, y[:, 0], np.inf)
         best, least = value[~fresh].min(initial=np.inf), violation[~fresh].min(initial=np.inf)
         if np.isfinite(best):
@@ -45,11 +44,11 @@ class Scbo(TrustRegionMethod):
         return bool(violation[fresh].min() < least)
 
     def choose(
-        self, model: Model, conditions: Conditions, center: Tensor, count: int, rng: np.random.Generator
+        self, model: Model, terms: Terms, center: Tensor, count: int, rng: np.random.Generator
     ) -> Tensor:
         """Return one candidate per joint draw of all outputs."""
         box = Box.around(center, 0.5 * self.region.length)
         z = masked(sobol(box, max(self.options.n_candidates, count), rng), center, self.perturbation, rng)
         draws = self.sampler(model.gp, z, count, rng)
-        violation = conditions.violation(draws) if conditions.rows else torch.zeros_like(draws[:, 0])
+        violation = terms.violation(draws, axis=-2).sum(-2)
         return z[picks(draws[:, 0], violation)]

@@ -11,11 +11,9 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.maximize import MAXIMIZERS, AcquisitionFunction, Maximizer
 from lcbo.acquisition.moments import Predictor, inverse_covariance
 from lcbo.errors import ArgumentError
-from lcbo.methods.base.design import best_index, total_violation
 from lcbo.methods.base.model_based import ModelBased
 from lcbo.methods.protocol import Array, Call, Proposal, Setup
 from lcbo.methods.search.options import GlobalOptions
@@ -25,6 +23,8 @@ from lcbo.models.growing import WARM_FIT, GrowingModel
 from lcbo.models.kernels import PROFILES
 from lcbo.models.transforms import TRANSFORMS
 from lcbo.random import generator
+from lcbo.scaling import Scaling
+from lcbo.terms import Terms
 
 T = TypeVar("T")
 
@@ -46,14 +46,12 @@ class GlobalSearch(ModelBased):
         self._inverse: tuple[BatchedGP, Tensor | None] | None = None
 
     @abstractmethod
-    def acquisition(
-        self, predictor: Predictor, conditions: Conditions, best: float | None
-    ) -> AcquisitionFunction:
+    def acquisition(self, predictor: Predictor, terms: Terms, best: float | None) -> AcquisitionFunction:
         """Return what the next point maximizes.
 
         Args:
             predictor: of the model, conditioned on what is pending.
-            conditions: the constraints in the model's units.
+            terms: the constraints in the model's units.
             best: least objective among points *observed* feasible, in the model's units; ``None`` if none is.
         """
 
@@ -115,18 +113,18 @@ class GlobalSearch(ModelBased):
         if due:
             self._fitted_at = self.iteration
         ids = self.archive.recent(None)
-        near = self.archive.u[ids[best_index(self.archive.y[ids], self.setup.terms)]]
-        conditions = Conditions.of(terms, model.scaling)
-        feasible = total_violation(y, terms) == 0.0
+        near = self.archive.u[ids[self.setup.terms.best(self.archive.y[ids])]]
+        feasible = terms.total(y, Scaling.of(y).std) == 0.0
         values = (y[feasible, 0] - model.scaling.mean[0]) / model.scaling.std[0]
         best = float(values.min()) if feasible.any() else None
+        scaled = terms.scaled(model.scaling)
         gp = model.gp.conditioned(torch.from_numpy(self._pending()))
         inverse = self._base_inverse()
         proposals = []
         for left in range(count, 0, -1):
             self.iteration += 1
             rng = generator(self.setup.seed, "acquisition", self.archive.size)
-            u = self._maximizer(self.acquisition(Predictor(gp, inverse), conditions, best), near[None], rng)
+            u = self._maximizer(self.acquisition(Predictor(gp, inverse), scaled, best), near[None], rng)
             proposals.append(self._propose(u, "explore"))
             if left > 1:
                 gp = gp.conditioned(torch.from_numpy(u)[None])

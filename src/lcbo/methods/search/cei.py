@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.improvement import LogConstrainedImprovement
 from lcbo.acquisition.maximize import AcquisitionFunction
 from lcbo.acquisition.moments import Predictor
 from lcbo.methods.search.base import GlobalSearch
+from lcbo.terms import Terms
 
 
 class Cei(GlobalSearch):
     """Improves on the best feasible value observed; until there is one, seeks feasibility alone."""
 
-    def acquisition(
-        self, predictor: Predictor, conditions: Conditions, best: float | None
-    ) -> AcquisitionFunction:
+    def acquisition(self, predictor: Predictor, terms: Terms, best: float | None) -> AcquisitionFunction:
         """Return log CEI, or the log probability of feasibility while nothing feasible was observed."""
-        return LogConstrainedImprovement(predictor, conditions, best)
+        return LogConstrainedImprovement(predictor, terms, best)

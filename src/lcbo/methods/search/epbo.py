@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lcbo.acquisition.conditions import Conditions
 from lcbo.acquisition.exact_penalty import ExactPenalty
 from lcbo.acquisition.maximize import AcquisitionFunction
 from lcbo.acquisition.moments import Predictor
@@ -12,6 +11,7 @@ from lcbo.methods.protocol import Setup
 from lcbo.methods.search.base import GlobalSearch
 from lcbo.methods.search.options import EpboOptions
 from lcbo.steps.schedules import at
+from lcbo.terms import Terms
 
 
 class Epbo(GlobalSearch):
@@ -21,11 +21,9 @@ class Epbo(GlobalSearch):
         super().__init__(setup, options)
         self._beta, self._rho = options.beta, options.rho
 
-    def acquisition(
-        self, predictor: Predictor, conditions: Conditions, _best: float | None
-    ) -> AcquisitionFunction:
+    def acquisition(self, predictor: Predictor, terms: Terms, _best: float | None) -> AcquisitionFunction:
         """Return the negative penalized bound with the penalty factor of this iteration."""
-        return ExactPenalty(predictor, conditions, at(self._rho, self.iteration), self._beta)
+        return ExactPenalty(predictor, terms, at(self._rho, self.iteration), self._beta)
 
     def info(self) -> Mapping[str, float]:
         """Return iteration and penalty factor."""

@@ -1,0 +1,76 @@
+"""Options of the models, described and checked once for all methods. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lcbo.checks import choice, integer, mapping, truth
+from lcbo.errors import ArgumentError
+
+HYPERPARAMETERS = ("lengthscale", "outputscale", "noise_var", "mean")
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What every method with a model lets its user choose; the defaults are the paper's.
+
+    Attributes:
+        kernel: ``rbf`` or ``matern52``.
+        fit: ``map`` (maximum a posteriori with the paper's priors) or ``fixed``.
+        fit_every: iterations between fits.
+        hyperparameters: ``lengthscale``, ``outputscale``, ``noise_var`` and prior ``mean``, each a number
+            or one per output; where a fit starts, or where ``fixed`` stays.
+        standardize: z-score outputs over the data of the model.
+    """
+
+    KERNELS: ClassVar[tuple[str, ...]] = ("rbf", "matern52")
+    FITS: ClassVar[tuple[str, ...]] = ("map", "fixed")
+
+    kernel: str = "rbf"  # paper, appendix "Algorithm Setup"
+    fit: str = "map"  # paper, appendix "Algorithm Setup"
+    fit_every: int = 5  # paper, appendix "Algorithm Setup"
+    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
+    standardize: bool = True  # paper, appendix "Algorithm Setup"
+
+    def __post_init__(self) -> None:
+        choice("options, kernel", self.kernel, self.KERNELS)
+        choice("options, fit", self.fit, self.FITS)
+        integer("options, fit_every", self.fit_every)
+        truth("options, standardize", self.standardize)
+        _check_hyperparameters(self.hyperparameters)
+
+
+@dataclass(frozen=True)
+class LearnedModelOptions(ModelOptions):
+    """Options of models whose fit can learn more than the paper's.
+
+    Attributes:
+        ard: one lengthscale per variable (with ``fit="map"``).
+        learn_noise: let ``fit="map"`` learn the noise variance too.
+    """
+
+    ard: bool = False  # paper is silent; authors' code
+    learn_noise: bool = False  # paper: the noise is the constant 0.01
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        truth("options, ard", self.ard)
+        truth("options, learn_noise", self.learn_noise)
+
+
+def _check_hyperparameters(given: Any) -> None:
+    for name, value in mapping("options, hyperparameters", given).items():
+        choice("options, hyperparameters", name, HYPERPARAMETERS)
+        try:
+            numbers = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            numbers = np.array(np.nan)
+        kinds = {"mean": "finite numbers", "noise_var": "numbers of at least 0"}
+        allowed = {"mean": np.isfinite(numbers), "noise_var": np.isfinite(numbers) & (numbers >= 0.0)}
+        if not np.all(allowed.get(name, np.isfinite(numbers) & (numbers > 0.0))):
+            expected = f"{kinds.get(name, 'numbers above 0')}, one or one per output"
+            raise ArgumentError(f"options, hyperparameters, {name}", expected, repr(value))
