@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lcbo.compare.runner import PlannedRun, run_in_process
+from lcbo.methods import registry
 from reproduction.harness.cell import run_cell
 from reproduction.harness.spec import Cell, Spec, read_spec
 
@@ -60,7 +61,6 @@ class Places:
             task=cell.task.name,
             label=cell.entry.label,
             seed=cell.seed,
-            method=cell.entry.method,
             budget=cell.budget,
             store=store,
             result=result,
@@ -71,8 +71,14 @@ class Places:
 def main(arguments: Sequence[str]) -> None:
     """Run one cell in its own process: ``SPEC CELL STORE RESULT [--quick]``."""
     spec, name, store, result, *rest = arguments
-    cells = {cell.name: cell for cell in read_spec(spec, quick="--quick" in rest).cells()}
-    run_in_process(lambda: run_cell(cells[name], Path(store), Path(result)))
+    cell = {cell.name: cell for cell in read_spec(spec, quick="--quick" in rest).cells()}[name]
+
+    def work() -> None:
+        if cell.entry.method not in registry.names():
+            raise ImportError(f"there is no method {cell.entry.method!r}")  # skipped, as is a missing extra
+        run_cell(cell, Path(store), Path(result))
+
+    run_in_process(work)
 
 
 if __name__ == "__main__":

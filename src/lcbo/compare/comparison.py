@@ -118,8 +118,7 @@ class Comparison:
         files = self.folder / "runs" / method
         command = ("-m", "lcbo.compare.comparison", str(self.folder), method, str(seed))
         store, result = files / f"{seed}.db", files / f"{seed}.json"
-        facts = self.facts
-        return PlannedRun(facts["name"], method, seed, method, facts["budget"], store, result, command)
+        return PlannedRun(self.facts["name"], method, seed, self.facts["budget"], store, result, command)
 
     def run(self, method: str, seed: int) -> None:
         """Run or finish one run and write its score: without noise for a benchmark, else as observed."""

@@ -1,8 +1,8 @@
 """Running what is missing of a comparison: one process per run, several at a time, at any moment again.
 
 A run in progress is a store file; a finished run leaves a result file and is never run again. Stopping or
-killing the runner loses nothing: the next one goes on from the stores. A run whose method or optional package
-is not installed is skipped, not failed.
+killing the runner loses nothing: the next one goes on from the stores. A run whose optional package is not
+installed is skipped, not failed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lcbo.errors import LcboError
-from lcbo.methods import registry
 from lcbo.store.store import tells_in
 
 _LACKING = 69  # exit code of a run that needs an extra which is not installed
@@ -34,7 +33,6 @@ class PlannedRun:
         task: what is solved; like ``label``, part of file names, tables and figures.
         label: under which name the method appears.
         seed: of the run.
-        method: name of the method.
         budget: evaluations in all.
         store: file of the run while it is in progress.
         result: file that is there when the run has finished.
@@ -44,7 +42,6 @@ class PlannedRun:
     task: str
     label: str
     seed: int
-    method: str
     budget: int
     store: Path
     result: Path
@@ -106,9 +103,6 @@ def compare(
         poll: seconds between looks at the processes.
     """
     progress = Progress.of(runs)
-    unknown = [run for run in progress.missing if run.method not in registry.names()]
-    progress.skipped = {run.name: f"there is no method {run.method!r}" for run in unknown}
-    progress.missing = [run for run in progress.missing if run not in unknown]
     queue, alive = list(progress.missing), dict[str, tuple[PlannedRun, subprocess.Popen[bytes], float]]()
     try:
         while queue or alive:
