@@ -1,4 +1,4 @@
-"""Numbers as a reader wants them, each with how many runs it stands for."""
+"""Numbers as text, each with the number of runs behind it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A boundary to slide along: LCBO and a trust region on the way around a disc.
+"""LCBO and a trust region on the way around a forbidden disc, along whose boundary they have to slide.
 
     min 10 |(x_1, x_2) - a|^2 + sum_{i > 2} (x_i - 1/2)^2   s.t.   10 (R^2 - |(x_1, x_2) - p|^2) <= 0
 
@@ -72,7 +72,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """Name of its file, without an ending."""
         return f"mechanism-d{self.dim}-{'noisy' if self.noise else 'exact'}"
 
 

@@ -41,7 +41,7 @@ def run_to_end(
 
     Returns:
         ``seconds``, the processor time of the method without the evaluations, and ``checkpoints``, what was
-        kept by number of evaluations (a text). Both are in the store, so a run in several parts has them all.
+        kept by number of evaluations (a text). The store keeps both for a run that is made in several parts.
     """
     store, budget = optimizer.store, optimizer.budget
     assert store is not None
