@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE ?= 1
 .PHONY: demo test lint format docs pictures reproduce-quick reproduce reproducing reproduction-check clean
 
 demo: .venv/.installed
-	$(BIN)/lcbo demo --out lcbo-demo
+	$(BIN)/python examples/demo.py --out lcbo-demo
 
 test: lint
 	$(BIN)/python -m pytest -n 2
@@ -29,7 +29,7 @@ docs: .venv/.installed-dev
 
 # The pictures of the README: a real run, to be drawn anew when the default method changes.
 pictures: .venv/.installed
-	$(BIN)/lcbo demo --budget 1000 --out docs/images
+	$(BIN)/python examples/demo.py --budget 1000 --out docs/images
 
 # The paper's experiments. Runs that are there are not run again; a run that fails does not keep the figures
 # from being drawn, but is an error in the end. `reproducing` draws and writes from the results that are there.

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from lcbo.optimizer.answer import versions
 from lcbo.optimizer.optimizer import Optimizer
-from lcbo.problems.gp_sample.gp_sample import GPSample
+from lcbo.problems.gp_sample import GPSample
 from lcbo.steps.schedules import Power
 from lcbo.types import Array
 from reproduction.harness.cell import machine

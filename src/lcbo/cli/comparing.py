@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from lcbo.cli import screen
-from lcbo.cli.arguments import Budget, Noise, Target, Variant, pairs
-from lcbo.cli.exit_codes import ERROR, INTERRUPTED, NOT_FEASIBLE, examples
+from lcbo.cli.arguments import Budget, Noise, Target, Variant, examples, pairs
+from lcbo.cli.exit_codes import ERROR, INTERRUPTED, NOT_FEASIBLE
 from lcbo.errors import ArgumentError
 
 _DEFAULT = ["lcbo", "scbo", "cobyqa"]
@@ -38,7 +38,7 @@ def compare(
     noise: Noise = None,
 ) -> None:
     """Run several methods on one problem; the same command again goes on, more seeds or methods add runs."""
-    from lcbo.cli.tasks import read_task, summary
+    from lcbo.cli.tasks import read_task
     from lcbo.compare.comparison import Comparison
     from lcbo.compare.display import compare_visibly, ending_words
     from lcbo.compare.figure import draw_figure
@@ -46,6 +46,7 @@ def compare(
     from lcbo.compare.table import rows, write_csv
     from lcbo.evaluation.pool import available_cores
     from lcbo.methods import registry
+    from lcbo.reporting.format import summary
 
     for method in methods:
         registry.spec(method)

@@ -9,6 +9,7 @@ from rich.live import Live
 from rich.table import Table
 
 from lcbo.compare.runner import PlannedRun, Progress, compare
+from lcbo.text import duration
 
 
 def compare_visibly(runs: Sequence[PlannedRun], jobs: int, console: Console) -> Progress:
@@ -29,7 +30,7 @@ def progress_table(runs: Sequence[PlannedRun], progress: Progress, jobs: int) ->
     if progress.seconds and progress.missing:
         mean = sum(progress.seconds.values()) / len(progress.seconds)
         left = sum(1.0 - progress.running.get(run.name, 0) / run.budget for run in progress.missing)
-        title += f", about {left * mean / jobs / 60:.0f} min left"
+        title += f", about {duration(left * mean / jobs)} left"
     if progress.failed:
         title += f", {len(progress.failed)} failed"
     table = Table("method", *tasks, title=title, title_justify="left")
