@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 export OMP_NUM_THREADS ?= 1
 export PYTHONDONTWRITEBYTECODE ?= 1
 
-.PHONY: demo test lint format docs pictures reproduce-quick reproduce reproducing clean
+.PHONY: demo test lint format docs pictures reproduce-quick reproduce reproducing reproduction-check clean
 
 demo: .venv/.installed
 	$(BIN)/python examples/demo.py --out lcbo-demo
@@ -53,6 +53,11 @@ reproduce: .venv/.installed-mujoco
 reproducing: .venv/.installed
 	$(EXPERIMENT) figures $(SPECS) --out docs/images/reproduction
 	$(EXPERIMENT) page $(SPECS) --images docs/images/reproduction --out docs/reproducing.md
+	$(MAKE) reproduction-check
+
+# The committed results and the page written from them; not part of `make test`.
+reproduction-check: .venv/.installed
+	$(EXPERIMENT) check $(SPECS)
 
 .venv:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lcbo needs Python 3.11 or newer")'

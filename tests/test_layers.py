@@ -27,6 +27,7 @@ LAYERS = {
     "evaluation": 8,
     "loop": 9,
     "reporting": 10,
+    "compare": 10,
     "testing": 10,
     "cli": 11,
     "__init__": 12,

@@ -200,7 +200,7 @@ def steepness(problem: GPSample, path: Array) -> float:
 
 
 def first_iteration(bend: float, gamma: float) -> float:
-    """``K~ = 70 gamma^(-8/3) L_m^(4/3)``, from which on the theorem speaks          (paper, appendix)."""
+    """``K~ = 70 gamma^(-8/3) L_m^(4/3)``, from which on the theorem holds          (paper, appendix)."""
     return float(70.0 * gamma ** (-8.0 / 3.0) * bend ** (4.0 / 3.0))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperCommand
 
 RunFile = Annotated[Path, typer.Argument(metavar="RUN", help="File of the run, such as run.db.")]
 Target = Annotated[
@@ -45,6 +46,20 @@ def examples(*lines: str) -> Callable[[Command], Command]:
         return command
 
     return keep
+
+
+class SpacedLists(TyperCommand):
+    """A command that reads ``--methods a b`` as ``--methods a --methods b``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments after repeating the option."""
+        spread, option = list[str](), ""
+        for word in args:
+            if option == "--methods" and not word.startswith("-") and spread[-1] != option:
+                spread.append(option)
+            option = word if word.startswith("-") else option
+            spread.append(word)
+        return super().parse_args(ctx, spread)
 
 
 def pairs(option: str, texts: Iterable[str] | None) -> dict[str, Any]:

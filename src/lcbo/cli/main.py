@@ -11,8 +11,8 @@ import typer
 from typer.core import TyperGroup
 
 import lcbo
-from lcbo.cli import asking, inspecting, listing, running, screen
-from lcbo.cli.arguments import EXAMPLES
+from lcbo.cli import asking, comparing, inspecting, listing, running, screen
+from lcbo.cli.arguments import EXAMPLES, SpacedLists
 from lcbo.cli.exit_codes import ERROR, INTERRUPTED
 from lcbo.errors import LcboError
 
@@ -66,7 +66,7 @@ def main(
 
 
 _PANELS: dict[str, list[Callable[..., None]]] = {
-    "Optimize": [running.run, running.resume, running.check],
+    "Optimize": [running.run, running.resume, running.check, comparing.compare],
     "By hand or with a queue": [asking.new, asking.ask, asking.tell],
     "Look at a run": [
         inspecting.status,
@@ -81,4 +81,4 @@ _PANELS: dict[str, list[Callable[..., None]]] = {
 for _panel, _commands in _PANELS.items():
     for _command in _commands:
         _examples = "Examples:\n" + "\n".join(EXAMPLES[_command.__name__])
-        app.command(rich_help_panel=_panel, epilog=_examples)(_command)
+        app.command(rich_help_panel=_panel, epilog=_examples, cls=SpacedLists)(_command)

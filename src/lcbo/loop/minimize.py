@@ -115,7 +115,7 @@ def minimize(
     begun_with = {"method": method, "options": options, "x0": x0, "data": data, "n_init": n_init, "rng": rng}
     with (
         evaluator,
-        _begun_or_continued(problem, store, budget=budget, device=device, **begun_with) as optimizer,
+        begun_or_continued(problem, store, budget=budget, device=device, **begun_with) as optimizer,
     ):
         return _run(optimizer, evaluator, stopping, retries, callback, progress)
 
@@ -149,7 +149,7 @@ def check_loop(retries: int, callback: Callback | None) -> None:
         raise ArgumentError("callback", "a function of one Snapshot", repr(callback))
 
 
-def _begun_or_continued(problem: Problem, store: str | Path | None, **arguments: Any) -> Optimizer:
+def begun_or_continued(problem: Problem, store: str | Path | None, **arguments: Any) -> Optimizer:
     """Return the optimizer of a new run, or of the one that is in the store."""
     if store is not None and exists(read_path("store", store)):
         return Optimizer.open(store, problem, **arguments)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from lcbo.checks import is_number, number
 from lcbo.errors import ArgumentError, OutcomeError
 from lcbo.problem.constraint import Constraint, Objective, check_name
 from lcbo.problem.scipy import ConstraintFunction, bounds_array, is_nonlinear_constraint
@@ -209,7 +209,7 @@ def outcome_value(name: str, value: object) -> float:
         value = value.detach().cpu().numpy()
     if isinstance(value, np.ndarray) and value.size == 1:
         value = value.reshape(())[()]
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+    if not is_number(value):
         raise OutcomeError(f"outcome {name!r}: expected a real number; got {described(value)}")
     return float(value)
 
@@ -240,7 +240,7 @@ def _read_pair(name: str, pair: Any) -> tuple[float, float]:
     values = (
         list(pair) if isinstance(pair, Sequence | np.ndarray) and not isinstance(pair, str | range) else []
     )
-    if len(values) != 2 or any(isinstance(v, bool | np.bool_) or not isinstance(v, Real) for v in values):
+    if len(values) != 2 or not all(map(is_number, values)):
         expected = "a (low, high) pair of numbers (integer and categorical inputs are not supported)"
         raise ArgumentError(argument, expected, described(pair))
     low, high = float(values[0]), float(values[1])
@@ -304,7 +304,4 @@ def _read_noise(noise: Any, deterministic: bool, outcomes: tuple[str, ...]) -> d
     unknown = [name for name in by_name if name not in outcomes]
     if unknown:
         raise ArgumentError("noise", f"names out of {list(outcomes)}", unknown)
-    for name, sd in by_name.items():
-        if isinstance(sd, bool) or not isinstance(sd, Real) or not 0.0 <= float(sd) < math.inf:
-            raise ArgumentError(f"noise of {name!r}", "a finite standard deviation of at least 0", repr(sd))
-    return {name: float(sd) for name, sd in by_name.items()}
+    return {name: number(f"noise of {name!r}", sd, least=0) for name, sd in by_name.items()}
