@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lcbo.checks import integer, positive
+from lcbo.checks import integer, is_integer, positive
 from lcbo.errors import ArgumentError, WorkerError
 from lcbo.evaluation.evaluator import Evaluator, InProcess
 from lcbo.loop.interrupt import Interrupts
@@ -198,7 +197,7 @@ def make_evaluator(
     from lcbo.evaluation.pool import ProcessPool, available_cores
 
     number = 1 if workers is None else workers
-    if isinstance(number, bool) or not isinstance(number, Integral) or not (number == -1 or int(number) >= 1):
+    if not is_integer(number) or not (number == -1 or number >= 1):
         expected = "a number of processes, -1 for one per core, an Executor or a Dask Client"
         raise ArgumentError("workers", expected, repr(workers))
     return ProcessPool(problem, available_cores() if number == -1 else int(number), timeout, slots)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from numbers import Real
 
-from lcbo.checks import number, positive
+from lcbo.checks import is_number, number, positive
 from lcbo.errors import ArgumentError
 from lcbo.optimizer.optimizer import Optimizer
 
@@ -35,7 +34,7 @@ class Stopping:
     ) -> None:
         self._time_limit = positive("time_limit", time_limit)
         self._kkt_tol = positive("kkt_tol", kkt_tol)
-        if target is not None and (not isinstance(target, Real) or math.isnan(target)):
+        if target is not None and (not is_number(target) or math.isnan(target)):
             raise ArgumentError("target", "a number", repr(target))
         self._max_failure_rate = number("max_failure_rate", max_failure_rate, 0, 1)
         self._target = target

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import ThreadpoolController
 
-from lcbo.checks import integer
+from lcbo.checks import integer, is_integer
 from lcbo.errors import ArgumentError, StoreError, TellError
 from lcbo.methods import registry
 from lcbo.methods.protocol import Belief, Method, MethodSpec, Outcome
@@ -184,7 +184,7 @@ class Optimizer:
         ``None`` asks for what the current iteration still lacks, possibly nothing; ``n`` asks for up to
         that many, further exploration points beyond the iteration's need.
         """
-        if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1):
+        if n is not None and not (is_integer(n) and n >= 1):
             raise ArgumentError("n", "None or an integer of at least 1", repr(n))
         self._sync()
         if self.exhausted:

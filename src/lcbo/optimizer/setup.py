@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lcbo.checks import integer, mapping
+from lcbo.checks import integer, is_integer, mapping
 from lcbo.errors import ArgumentError
 from lcbo.methods import registry
 from lcbo.methods.protocol import MethodSpec, Setup
@@ -204,6 +203,6 @@ def read_seed(rng: int | np.random.Generator | None) -> int:
         rng = np.random.default_rng()
     if isinstance(rng, np.random.Generator):
         return int(rng.integers(2**32))
-    if isinstance(rng, bool) or not isinstance(rng, Integral) or rng < 0:
+    if not is_integer(rng) or rng < 0:
         raise ArgumentError("rng", "an integer of at least 0, a numpy Generator or None", repr(rng))
     return int(rng)
