@@ -32,4 +32,7 @@ def test_old_run_goes_on_as_the_old_code_did(method: str, quick_folder: Path) ->
                     optimizer.tell(candidate.id, failed="diverged")
                 else:
                     optimizer.tell(candidate.id, outcomes(candidate.x))
-    assert points == json.loads((GOLDEN / f"run_10897cf_{method}.json").read_text())
+    expected = json.loads((GOLDEN / f"run_10897cf_{method}.json").read_text())
+    assert [id for id, _ in points] == [id for id, _ in expected]
+    # Equal bit for bit where it was written; other processors round otherwise.
+    np.testing.assert_allclose([x for _, x in points], [x for _, x in expected], rtol=0.0, atol=1e-7)

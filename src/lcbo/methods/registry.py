@@ -14,7 +14,8 @@ from typing import Any
 
 from lcbo.errors import ArgumentError
 from lcbo.methods.classical.options import CmaesOptions, CobylaOptions, CobyqaOptions, SobolOptions
-from lcbo.methods.lcbo.options import LcboOptions, paper_preset, theory_preset
+from lcbo.methods.lcbo.options import LcboOptions
+from lcbo.methods.lcbo.presets import paper_preset, theory_preset
 from lcbo.methods.protocol import Method, MethodSpec, Setup
 from lcbo.methods.regions.options import HdsafeboOptions, ScboOptions
 from lcbo.methods.search.options import EpboOptions, GlobalOptions

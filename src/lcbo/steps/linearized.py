@@ -1,6 +1,6 @@
 """The default step: the linearized problem solved in a ball around the iterate.
 
-    minimize  g.s   subject to   c_i + a_i.s <= 0 (= 0),   |s| <= r,   0 <= x + s <= 1.
+    minimize  g.s   subject to   c_i + a_i.s <= 0 (= 0),   |s| <= r,   0 <= u + s <= 1.
 
 Everything is made scale-free first (s in units of r, each gradient in units of its own norm), so
 neither the objective's nor a constraint's units matter. When the linearized constraints cannot be
@@ -10,10 +10,15 @@ met inside the ball the multipliers grow until the step is the one that reduces 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lcbo.steps.margin import Margin
+from lcbo.steps.radius import Radius
+from lcbo.steps.step import Iterate, LocalPosterior
 from lcbo.types import Array
 
 # Rounds of the augmented Lagrangian, gradient steps in each, its penalty: on random problems the step
@@ -21,20 +26,48 @@ from lcbo.types import Array
 OUTER, INNER, PENALTY = 12, 30, 10.0
 
 
+class LinearizedStep:
+    """Solves the linearized problem with a margin to the inequalities, then adapts the radius."""
+
+    def __init__(self, radius: Radius, margin: Margin) -> None:
+        self.radius = radius
+        self.margin = margin
+
+    def __call__(self, local: LocalPosterior, last_step: Array, k: int, spent: float | None) -> Iterate:  # noqa: ARG002
+        """Return the next iterate; see `Step`."""
+        radius = self.radius.now
+        values = local.values + self.margin(local, radius)
+        step = linearized_step(local.u, local.objective, values, local.slopes, local.equality, radius)
+        self.radius.adapt(step, last_step, spent)
+        return Iterate(local.u + step, step)
+
+    def info(self, k: int) -> dict[str, float]:  # noqa: ARG002
+        """Return the radius of the next step."""
+        return {"step": self.radius.now}
+
+    def state(self) -> dict[str, Any]:
+        """Return the radius."""
+        return {"radius": self.radius.now}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        self.radius.now = state["radius"]
+
+
 def linearized_step(
-    x: Array, objective: Array, values: Array, slopes: Array, equality: NDArray[np.bool_], radius: float
+    u: Array, objective: Array, values: Array, slopes: Array, equality: NDArray[np.bool_], radius: float
 ) -> Array:
-    """Return the step ``s``, ``d``; ``x + s`` is inside the unit cube.
+    """Return the step ``s``, ``d``; ``u + s`` is inside the unit cube.
 
     Args:
-        x: ``d`` current point in the unit cube.
+        u: ``d`` current point in the unit cube.
         objective: ``d`` gradient of f.
         values: ``T`` values of the terms, margins included.
         slopes: ``T x d`` gradients of the terms.
         equality: ``T`` flags.
         radius: of the ball, in unit-cube length.
     """
-    low, high = -x / radius, (1.0 - x) / radius
+    low, high = -u / radius, (1.0 - u) / radius
     goal = _unit(objective)
     norms = np.linalg.norm(slopes, axis=1)
     useful = norms > 0.0
@@ -44,7 +77,7 @@ def linearized_step(
     step = project(-goal, low, high)
     if len(rows):
         step = _augmented_lagrangian(step, goal, rows, offset, two_sided, low, high)
-    displacement: Array = np.clip(x + radius * step, 0.0, 1.0) - x
+    displacement: Array = np.clip(u + radius * step, 0.0, 1.0) - u
     return displacement
 
 
