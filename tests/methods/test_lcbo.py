@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -347,3 +348,17 @@ def test_gradient_uncertainty_falls_as_the_model_learns() -> None:
         shares.append(method.info().get("gradient_uncertainty", 1.0))
     assert all(0.0 <= share <= 1.0 for share in shares)
     assert shares[-1] < 0.05, "a plane sampled without noise has a known slope"
+
+
+def test_state_has_a_version_and_one_entry_per_part() -> None:
+    method = make()
+    run(method, 3)
+    state = method.state()
+    assert state["version"] == 2
+    assert {"iterate", "regime", "model", "step"} <= set(state)
+    assert json.loads(json.dumps(state)) == state
+
+
+def test_state_of_an_unknown_version_is_refused() -> None:
+    with pytest.raises(ValueError, match="its state has version 3, this code reads 1 to 2"):
+        make().restore({**make().state(), "version": 3}, [])

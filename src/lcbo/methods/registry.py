@@ -1,7 +1,7 @@
 """Methods by name. The name is the same on the command line, in figures and in results.
 
 A method's own module is imported when the method is built: listing the methods costs nothing, and the
-packages of one method (BoTorch, cma) are not needed for another. So option classes live in modules of their
+packages of one method (PyTorch, cma) are not needed for another. So option classes live in modules of their
 own that import nothing heavy.
 """
 
@@ -19,6 +19,7 @@ from lcbo.methods.lcbo.presets import paper_preset, theory_preset
 from lcbo.methods.protocol import Method, MethodSpec, Setup
 from lcbo.methods.regions.options import HdsafeboOptions, ScboOptions
 from lcbo.methods.search.options import EpboOptions, GlobalOptions
+from lcbo.models.options import ModelOptions
 
 Preset = Callable[[int], Mapping[str, Any]]
 
@@ -46,15 +47,16 @@ def _entry(
     """
 
     def build(setup: Setup, given: Mapping[str, Any]) -> Method:
+        chosen = options(**{**preset(setup.dim), **given})
+        if isinstance(chosen, ModelOptions):
+            chosen.check_sizes(setup.n_outputs, setup.dim)
         module, _, name = home.partition(":")
-        method: Method = getattr(import_module(f"lcbo.methods.{module}"), name)(
-            setup, options(**{**preset(setup.dim), **given})
-        )
+        method: Method = getattr(import_module(f"lcbo.methods.{module}"), name)(setup, chosen)
         return method
 
     plain = options()
-    defaults = {f.name: getattr(plain, f.name) for f in fields(options)}
-    return MethodSpec(name, summary, build, {**defaults, **preset(shown_dim)}, **facts)
+    defaults = {f.name: getattr(plain, f.name) for f in fields(options)} | dict(preset(shown_dim))
+    return MethodSpec(name, summary, build, defaults, options, **facts)
 
 
 _SPECS: dict[str, MethodSpec] = {}

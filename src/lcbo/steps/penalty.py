@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from lcbo.steps.schedules import Schedule, at
-from lcbo.steps.step import Iterate, LocalPosterior
+from lcbo.steps.step import Iterate, LocalPosterior, Step
 from lcbo.types import Array
 
 
-class PenaltyStep:
+class PenaltyStep(Step):
     """One projected gradient step on Q in iteration k, with penalty factor ``rho_k`` and length ``eta_k``.
 
     Args:
@@ -30,38 +26,21 @@ class PenaltyStep:
     def __call__(self, local: LocalPosterior, last_step: Array, k: int, spent: float | None) -> Iterate:  # noqa: ARG002
         """Return the next iterate; see `Step`."""
         rho, eta = at(self.rho, k, "options, rho"), at(self.eta, k, "options, eta")
-        gradient = penalty_gradient(local.objective, local.values, local.slopes, local.equality, rho)
-        moved = projected_step(local.u, gradient, eta, self.normalize)
+        moved = projected_step(local.u, penalty_gradient(local, rho), eta, self.normalize)
         return Iterate(moved, moved - local.u)
 
     def info(self, k: int) -> dict[str, float]:
         """Return the step length and the penalty factor of iteration k."""
         return {"step": at(self.eta, k, "options, eta"), "penalty": at(self.rho, k, "options, rho")}
 
-    def state(self) -> dict[str, Any]:
-        """Return nothing: the schedules say all."""
-        return {}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state."""
-
-
-def penalty_gradient(
-    objective: Array, values: Array, slopes: Array, equality: NDArray[np.bool_], rho: float
-) -> Array:
+def penalty_gradient(local: LocalPosterior, rho: float) -> Array:
     """Gradient of Q at one point: ``grad f + rho * sum_i w_i * grad c_i``          (paper, Eq. for grad Q).
 
     ``w_i = c_i`` for an equality and ``max(0, c_i)`` for an inequality.
-
-    Args:
-        objective: ``d`` gradient of f.
-        values: ``T`` values of the terms, feasible when ``<= 0`` (``= 0``).
-        slopes: ``T x d`` gradients of the terms.
-        equality: ``T`` flags.
-        rho: penalty factor.
     """
-    weight = np.where(equality, values, np.maximum(values, 0.0))
-    gradient: Array = objective + rho * (weight @ slopes)
+    weight = np.where(local.equality, local.values, np.maximum(local.values, 0.0))
+    gradient: Array = local.objective + rho * (weight @ local.slopes)
     return gradient
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,9 +61,10 @@ class Iterate:
         return Iterate(np.array(state["u"]), np.array(state["step"]))
 
 
-class Step(Protocol):
+class Step(ABC):
     """Moves the iterate; what it adapts on the way (a radius) is its state."""
 
+    @abstractmethod
     def __call__(self, local: LocalPosterior, last_step: Array, k: int, spent: float | None) -> Iterate:
         """Return the next iterate, inside the unit cube.
 
@@ -73,11 +75,13 @@ class Step(Protocol):
             spent: fraction of the budget used, or ``None`` without a budget.
         """
 
+    @abstractmethod
     def info(self, k: int) -> Mapping[str, float]:
         """Return the numbers worth showing: ``step``, its length, always."""
 
     def state(self) -> dict[str, Any]:
         """Return what the step adapts, as JSON values."""
+        return {}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:  # noqa: B027  (most steps adapt nothing)
         """Go on from a state."""

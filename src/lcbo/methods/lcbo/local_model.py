@@ -1,7 +1,8 @@
-"""The model of the window, and what it says at the iterate."""
+"""The window of recent evaluations, the model of it, and what that says at the iterate."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 from lcbo.methods.base.archive import Archive
 from lcbo.methods.base.recommend import standardized_terms
 from lcbo.methods.lcbo.options import LcboOptions
-from lcbo.methods.lcbo.window import Window
 from lcbo.methods.protocol import Setup
 from lcbo.models.fit import LogNormal, MapFit
 from lcbo.models.gp import Hyperparameters, Posterior
@@ -23,6 +23,24 @@ from lcbo.models.surrogate import Model, Surrogate
 from lcbo.steps.step import LocalPosterior
 from lcbo.terms import Terms
 from lcbo.types import Array
+
+
+class Window:
+    """The ``per_variable * d`` most recent evaluations, at most ``limit`` and at least 2 of them.
+
+    Attributes:
+        size: how many, or ``None`` for all.
+    """
+
+    def __init__(self, dim: int, per_variable: float | None, limit: int | None) -> None:
+        self.size: int | None = None
+        if per_variable is not None:
+            size = math.ceil(per_variable * dim)
+            self.size = max(size if limit is None else min(size, limit), 2)
+
+    def __call__(self, archive: Archive) -> NDArray[np.intp]:
+        """Return the ids of the evaluations in the window, oldest first."""
+        return archive.recent(self.size)
 
 
 class LocalModel:

@@ -10,14 +10,12 @@ import torch
 from lcbo.methods.base.archive import PENDING, TOLD
 from lcbo.methods.base.queued import Point, QueuedMethod
 from lcbo.methods.base.recommend import believed, recommended
-from lcbo.methods.lcbo.batch import BatchSizes
 from lcbo.methods.lcbo.exploration import Exploration, make_explorer
-from lcbo.methods.lcbo.local_model import LocalModel, make_builder
+from lcbo.methods.lcbo.local_model import LocalModel, Window, make_builder
 from lcbo.methods.lcbo.options import STEPS, LcboOptions
-from lcbo.methods.lcbo.regime import NoiseRegime
+from lcbo.methods.lcbo.regime import BatchSizes, NoiseRegime
 from lcbo.methods.lcbo.restart import Retreat
 from lcbo.methods.lcbo.state import VERSION, upgraded
-from lcbo.methods.lcbo.window import Window
 from lcbo.methods.protocol import Array, Belief, Call, Proposal, Setup
 from lcbo.models.repeats import Repeats
 from lcbo.steps.step import Iterate

@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 from lcbo.checks import above_zero, choice, integer, is_number, mapping, number, truth
 from lcbo.errors import ArgumentError
 from lcbo.models.options import LearnedModelOptions
-from lcbo.steps.linearized import LinearizedStep
-from lcbo.steps.margin import Margin
+from lcbo.steps.linearized import LinearizedStep, Margin
 from lcbo.steps.penalty import PenaltyStep
 from lcbo.steps.radius import Radius
 from lcbo.steps.schedules import Power, Schedule, at

@@ -1,4 +1,4 @@
-"""Quiet or noisy: what the default does at the noise level the repeats of the first iterate show."""
+"""Quiet or noisy, and how many evaluations an iteration makes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 
 from lcbo.methods.base.archive import Archive
 from lcbo.methods.lcbo.options import LcboOptions
+from lcbo.methods.protocol import Setup
 from lcbo.models.repeats import Repeats
 from lcbo.scaling import Scaling
+from lcbo.steps.schedules import at
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ QUIET = Regime("matern52", 3, 0.1)
 # With noise: more points per step, farther away where the signal is larger, and a smooth kernel.
 NOISY = Regime("rbf", 4, 0.2)
 REGIMES = (QUIET, NOISY)
+PROBES_SHARE = 25  # noise probes cost at most a 25th of the budget
 NOISE_THRESHOLD = 1e-3  # repeat variance over design variance beyond which a run counts as noisy
 
 
@@ -66,3 +69,38 @@ class NoiseRegime:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state."""
         self.now = REGIMES[state["index"]]
+
+
+class BatchSizes:
+    """``b1`` and ``b2`` of iteration k.
+
+    Neither is ever larger than the whole budget: points beyond it could never be evaluated, and choosing
+    them takes time. A batch that is merely longer than what is left of the budget is chosen in full, so
+    that a run whose budget is raised later goes on with the rest of it.
+    """
+
+    def __init__(self, options: LcboOptions, regime: NoiseRegime) -> None:
+        self._options = options
+        self._regime = regime
+
+    def repeats(self, k: int, setup: Setup) -> int:
+        """Return ``b1``, at the first iterate with the probes that tell how noisy each output is."""
+        count = int(at(self._options.repeats, k, "options, repeats"))
+        return _within(setup.budget, count + (self._probes(setup) if k == 1 else 0))
+
+    def explore(self, k: int, setup: Setup) -> int:
+        """Return ``b2``."""
+        explore = self._options.explore
+        if isinstance(explore, str):
+            return self._regime.now.explore
+        return _within(setup.budget, int(at(explore, k, "options, explore")))
+
+    def _probes(self, setup: Setup) -> int:
+        if all(v is not None for v in setup.noise_var):
+            return 0
+        share = None if setup.budget is None else setup.budget // PROBES_SHARE
+        return _within(share, self._options.noise_probes)
+
+
+def _within(most: int | None, count: int) -> int:
+    return count if most is None else min(count, most)
