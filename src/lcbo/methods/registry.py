@@ -12,6 +12,7 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
+from lcbo.checks import mapping
 from lcbo.errors import ArgumentError
 from lcbo.methods.classical.options import CmaesOptions, CobylaOptions, CobyqaOptions, SobolOptions
 from lcbo.methods.lcbo.options import LcboOptions
@@ -154,7 +155,7 @@ def names() -> tuple[str, ...]:
 
 def spec(name: str) -> MethodSpec:
     """Return one method's entry."""
-    if name not in _SPECS:
+    if not isinstance(name, str) or name not in _SPECS:
         raise ArgumentError("method", f"one of {', '.join(_SPECS)}", repr(name))
     return _SPECS[name]
 
@@ -166,7 +167,8 @@ def make(name: str | MethodSpec, setup: Setup, options: Mapping[str, Any] | None
         ArgumentError: an option the method does not have (the message lists the ones it has), or an equality
             constraint it cannot treat (the message lists the methods that can).
     """
-    entry, given = spec(name) if isinstance(name, str) else name, dict(options or {})
+    entry = name if isinstance(name, MethodSpec) else spec(name)
+    given = {} if options is None else mapping("options", options)
     unknown = sorted(set(given) - set(entry.options))
     if unknown:
         listed = ", ".join(entry.options) or "it has none"

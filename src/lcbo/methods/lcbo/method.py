@@ -91,9 +91,9 @@ class Lcbo(QueuedMethod):
 
     def _batch(self, u: Array) -> list[Point]:
         """Return the repeats at the iterate, Z_1, and the exploration points around it, Z_2."""
-        repeats = [u] * self.sizes.repeats(self.iteration, self.setup)
-        planned = repeats if self.options.condition_on_repeats else []
-        around = self._around(u, self.sizes.explore(self.iteration, self.setup), planned)
+        b1, b2 = self.sizes(self.iteration, self.setup)
+        repeats = [u] * b1
+        around = self._around(u, b2, repeats if self.options.condition_on_repeats else [])
         return [(v, "iterate") for v in repeats] + [(v, "explore") for v in around]
 
     def _further(self, count: int, planned: list[Array]) -> Array:

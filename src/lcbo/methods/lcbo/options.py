@@ -74,38 +74,28 @@ class LcboOptions(LearnedModelOptions):
         super().__post_init__()
         for name in ("average_repeats", "condition_on_repeats", "normalize", "wait_for_all"):
             truth(f"options, {name}", getattr(self, name))
-        _check_batch(self.repeats, self.explore)
+        for name in ("repeats", "rho", "eta", *(() if self.explore == "auto" else ("explore",))):
+            at(getattr(self, name), 1, f"options, {name}")
+        if max(at(self.repeats, 1), 1.0 if isinstance(self.explore, str) else at(self.explore, 1)) < 1.0:
+            expected = "at least one evaluation per iteration, at the iterate or around it"
+            raise ArgumentError("options, repeats", expected, f"{self.repeats!r}, explore={self.explore!r}")
         integer("options, noise_probes", self.noise_probes, 0)
         if self.window is not None:
             above_zero("options, window", self.window)
         if self.window_limit is not None:
             integer("options, window_limit", self.window_limit, 2)
-        if isinstance(self.delta, str):
-            choice("options, delta", self.delta, ("auto",))
-        elif self.delta is not None:
+        if self.delta is not None and self.delta != "auto":
             above_zero("options, delta", self.delta)
         mapping("options, explorer_options", self.explorer_options)
         choice("options, step", self.step, STEPS)
         _check_radius(self.radius)
         number("options, margin", self.margin, 0.0)
-        at(self.rho, 1, "options, rho")
-        at(self.eta, 1, "options, eta")
 
 
 STEPS: dict[str, Callable[[LcboOptions], Step]] = {
     "linearized": lambda options: LinearizedStep(Radius(*options.radius), Margin(options.margin)),
     "penalty": lambda options: PenaltyStep(options.rho, options.eta, options.normalize),
 }
-
-
-def _check_batch(repeats: Schedule, explore: Schedule | str) -> None:
-    if isinstance(explore, str):
-        choice("options, explore", explore, ("auto",))
-    else:
-        at(explore, 1, "options, explore")
-    if at(repeats, 1, "options, repeats") < 1.0 and not isinstance(explore, str) and at(explore, 1) < 1.0:
-        expected = "at least one evaluation per iteration, repeats or exploration"
-        raise ArgumentError("options, repeats", expected, f"repeats={repeats!r}, explore={explore!r}")
 
 
 def _check_radius(radius: Any) -> None:

@@ -83,23 +83,15 @@ class BatchSizes:
         self._options = options
         self._regime = regime
 
-    def repeats(self, k: int, setup: Setup) -> int:
-        """Return ``b1``, at the first iterate with the probes that tell how noisy each output is."""
-        count = int(at(self._options.repeats, k, "options, repeats"))
-        return _within(setup.budget, count + (self._probes(setup) if k == 1 else 0))
-
-    def explore(self, k: int, setup: Setup) -> int:
-        """Return ``b2``."""
-        explore = self._options.explore
+    def __call__(self, k: int, setup: Setup) -> tuple[int, int]:
+        """Return ``b1`` and ``b2``; at the first iterate further repeats tell how noisy each output is."""
+        explore, most = self._options.explore, setup.budget
+        repeats = int(at(self._options.repeats, k, "options, repeats"))
+        if k == 1 and None in setup.noise_var:
+            repeats += _within(None if most is None else most // PROBES_SHARE, self._options.noise_probes)
         if isinstance(explore, str):
-            return self._regime.now.explore
-        return _within(setup.budget, int(at(explore, k, "options, explore")))
-
-    def _probes(self, setup: Setup) -> int:
-        if all(v is not None for v in setup.noise_var):
-            return 0
-        share = None if setup.budget is None else setup.budget // PROBES_SHARE
-        return _within(share, self._options.noise_probes)
+            return _within(most, repeats), self._regime.now.explore
+        return _within(most, repeats), _within(most, int(at(explore, k, "options, explore")))
 
 
 def _within(most: int | None, count: int) -> int:
