@@ -15,7 +15,7 @@ from lcbo.methods.lcbo.local_model import LocalModel, Window, make_builder
 from lcbo.methods.lcbo.options import STEPS, LcboOptions
 from lcbo.methods.lcbo.regime import BatchSizes, NoiseRegime
 from lcbo.methods.lcbo.restart import Retreat
-from lcbo.methods.lcbo.state import VERSION, upgraded
+from lcbo.methods.lcbo.state import VERSION, Part, upgraded
 from lcbo.methods.protocol import Array, Belief, Call, Proposal, Setup
 from lcbo.models.repeats import Repeats
 from lcbo.steps.step import Iterate
@@ -24,8 +24,7 @@ from lcbo.steps.step import Iterate
 class Lcbo(QueuedMethod):
     """Initial design, then iterations: a batch of repeats and exploration points, and a step when it is told.
 
-    The parts are composed here from the options; each has its own state and its own numbers in `info`. All of
-    them work in the unit cube.
+    The parts are composed here from the options. Those that change during a run keep their own state.
 
     Attributes:
         iterate: the point whose gradients are explored; ``None`` until the initial design is told.
@@ -50,6 +49,7 @@ class Lcbo(QueuedMethod):
         )
         self.step = STEPS[options.step](options)
         self.restart = Retreat()
+        self._parts: dict[str, Part] = {"regime": self.regime, "model": self.model, "step": self.step}
         self.iterate: Iterate | None = None
         self._open_ids: list[int] = []
 
@@ -66,23 +66,24 @@ class Lcbo(QueuedMethod):
     def _iterate(self) -> None:
         """Finish iteration k: model the window, move the iterate, queue the batch of iteration k + 1."""
         recent = self.window(self.archive)
-        self._open_ids, batch = [], self._open_ids
         if len(recent) == 0:
             self._queue_another_design()
+            self._open_ids = []
             return
         if self.iteration <= 1:  # after the design, and once the noise probes are in
             self.regime.decide(self.archive, self.model.repeats)
         self.model.build(recent, self.regime.kernel, self.iteration)
-        self.iterate = self._next_iterate(batch)
+        self.iterate = self._next_iterate()
         self.iteration += 1
+        self._open_ids = []
         self._queue = self._batch(self.iterate.u)
 
-    def _next_iterate(self, batch: Sequence[int]) -> Iterate:
+    def _next_iterate(self) -> Iterate:
         """Return the best point told so far at first, then a step from the iterate, or the way back."""
         if self.iterate is None:
             told = self.archive.recent(None)
             return Iterate.start(self.archive.u[told[self.setup.terms.best(self.archive.y[told])]])
-        restarted = self.restart(self.iterate, self.archive, batch)
+        restarted = self.restart(self.iterate, self.archive, self._open_ids)
         if restarted is not None:
             return restarted
         spent = None if self.setup.budget is None else self.archive.size / self.setup.budget
@@ -146,9 +147,7 @@ class Lcbo(QueuedMethod):
             **self._queue_state(),
             "batch": self._open_ids,
             "iterate": None if self.iterate is None else self.iterate.state(),
-            "regime": self.regime.state(),
-            "model": self.model.state(),
-            "step": self.step.state(),
+            **{name: part.state() for name, part in self._parts.items()},
         }
 
     @torch.inference_mode()
@@ -158,6 +157,5 @@ class Lcbo(QueuedMethod):
         self._restore_queue(state, calls)
         self._open_ids = list(state["batch"])
         self.iterate = None if state["iterate"] is None else Iterate.restored(state["iterate"])
-        self.regime.restore(state["regime"])
-        self.model.restore(state["model"])
-        self.step.restore(state["step"])
+        for name, part in self._parts.items():
+            part.restore(state[name])

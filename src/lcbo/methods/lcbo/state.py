@@ -6,9 +6,19 @@ Version 2 has one entry per component. Version 1, of lcbo 0.1, is flat and does 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 VERSION = 2
+
+
+class Part(Protocol):
+    """A part of the method that changes during a run."""
+
+    def state(self) -> dict[str, Any]:
+        """Return what changes, as JSON values."""
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state; the evaluations before it have been told."""
 
 
 def upgraded(state: Mapping[str, Any]) -> Mapping[str, Any]:
