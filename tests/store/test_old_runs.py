@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lcbo import Optimizer, StoreError, StoreWarning
+from lcbo import Optimizer, StoreWarning
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -36,21 +36,3 @@ def test_old_run_goes_on_as_the_old_code_did(method: str, quick_folder: Path) ->
     assert [id for id, _ in points] == [id for id, _ in expected]
     # Equal bit for bit where it was written; other processors round otherwise.
     np.testing.assert_allclose([x for _, x in points], [x for _, x in expected], rtol=0.0, atol=1e-7)
-
-
-def test_state_of_a_later_version_is_refused_in_one_sentence(
-    quick_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = quick_folder / "run.db"
-    shutil.copy(GOLDEN / "run_10897cf_lcbo.sqlite", path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", StoreWarning)
-        with monkeypatch.context() as later, Optimizer.open(path) as optimizer:
-            later.setattr("lcbo.methods.lcbo.method.VERSION", 99)
-            for candidate in optimizer.pending:
-                optimizer.tell(candidate.id, outcomes(candidate.x))
-            optimizer.ask()
-        with pytest.raises(
-            StoreError, match="cannot go on from the state it left .*has version 99, this code"
-        ):
-            Optimizer.open(path)

@@ -13,8 +13,8 @@ from lcbo.acquisition.explore import EXPLORERS, Box, Explorer
 from lcbo.checks import above_zero, choice, integer
 from lcbo.errors import ArgumentError
 from lcbo.methods.base.archive import Archive
+from lcbo.methods.lcbo.local_model import LocalModel
 from lcbo.methods.lcbo.regime import NoiseRegime
-from lcbo.models.surrogate import Model
 from lcbo.random import generator
 from lcbo.types import Array
 
@@ -22,37 +22,26 @@ PENDING_REACH = 4096  # how many of the latest proposals may still be pending
 
 
 class Exploration:
-    """Chooses ``Z_2`` in the local box, given the window and all that is pending or planned.
+    """Chooses ``Z_2`` in the local box, given the window and all that is pending or planned."""
 
-    Args:
-        explorer: how the points are chosen.
-        regime: gives the half-width of the box.
-        archive: all evaluations.
-        seed: root of the random streams.
-    """
-
-    def __init__(self, explorer: Explorer, regime: NoiseRegime, archive: Archive, seed: int) -> None:
+    def __init__(
+        self, explorer: Explorer, model: LocalModel, regime: NoiseRegime, archive: Archive, seed: int
+    ) -> None:
         self.explorer = explorer
+        self._model = model
         self._regime = regime
         self._archive = archive
         self._seed = seed
 
-    def __call__(self, model: Model, iterate: Array, count: int, planned: Sequence[Array]) -> Array:
-        """Return the points, ``count x d``.
-
-        Args:
-            model: of the window.
-            iterate: ``d`` point whose gradients are to be learned.
-            count: number of points.
-            planned: points of the same batch that will be evaluated as well.
-        """
+    def __call__(self, iterate: Array, count: int, planned: Sequence[Array]) -> Array:
+        """Return ``count x d`` points around the iterate; those ``planned`` in its batch count as known."""
+        assert self._model.now is not None, "there is an iterate only after a model"
         size = self._archive.size
         pending = self._archive.u[self._archive.pending(max(size - PENDING_REACH, 0))]
         known = np.concatenate([pending, np.array(planned).reshape(-1, len(iterate))])
-        u = torch.from_numpy(iterate)
-        box = Box.around(u, self._regime.delta)
-        gp = model.gp.conditioned(torch.from_numpy(known))
-        points: Array = self.explorer(gp, u, count, box, generator(self._seed, "explore", size)).numpy()
+        gp = self._model.now.gp.conditioned(torch.from_numpy(known))
+        u, rng = torch.from_numpy(iterate), generator(self._seed, "explore", size)
+        points: Array = self.explorer(gp, u, count, Box.around(u, self._regime.delta), rng).numpy()
         return points
 
 

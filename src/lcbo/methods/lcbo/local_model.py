@@ -75,18 +75,11 @@ class LocalModel:
         self.repeats.add(u, y)
         self._told += 1
 
-    def build(self, ids: NDArray[np.intp], kernel: str, iteration: int) -> Model:
-        """Return the model of a window; hyperparameters are learned every so many iterations.
-
-        Args:
-            ids: of the evaluations in the window.
-            kernel: for the fits from now on.
-            iteration: number of the one that ends.
-        """
+    def build(self, ids: NDArray[np.intp], kernel: str, iteration: int) -> None:
+        """Model the evaluations ``ids``; every so many iterations learn the hyperparameters of ``kernel``."""
         self.builder.kernel = kernel
         self.now = self._built(ids, refit=iteration % self._fit_every == 0)
         self._ids = ids.tolist()
-        return self.now
 
     @property
     def answer(self) -> Model | None:

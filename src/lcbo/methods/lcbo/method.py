@@ -44,9 +44,8 @@ class Lcbo(QueuedMethod):
             Repeats(setup.noise_var),
             options.fit_every,
         )
-        self.explore = Exploration(
-            make_explorer(options.explorer, options.explorer_options), self.regime, self.archive, setup.seed
-        )
+        explorer = make_explorer(options.explorer, options.explorer_options)
+        self.explore = Exploration(explorer, self.model, self.regime, self.archive, setup.seed)
         self.step = STEPS[options.step](options)
         self.restart = Retreat()
         self._parts: dict[str, Part] = {"regime": self.regime, "model": self.model, "step": self.step}
@@ -94,16 +93,12 @@ class Lcbo(QueuedMethod):
         """Return the repeats at the iterate, Z_1, and the exploration points around it, Z_2."""
         b1, b2 = self.sizes(self.iteration, self.setup)
         repeats = [u] * b1
-        around = self._around(u, b2, repeats if self.options.condition_on_repeats else [])
+        around = self.explore(u, b2, repeats if self.options.condition_on_repeats else [])
         return [(v, "iterate") for v in repeats] + [(v, "explore") for v in around]
 
     def _further(self, count: int, planned: list[Array]) -> Array:
         """Return exploration points beyond the batch; uniform ones while the initial design is out."""
-        return self._uniform(count) if self.iterate is None else self._around(self.iterate.u, count, planned)
-
-    def _around(self, u: Array, count: int, planned: list[Array]) -> Array:
-        assert self.model.now is not None
-        return self.explore(self.model.now, u, count, planned)
+        return self._uniform(count) if self.iterate is None else self.explore(self.iterate.u, count, planned)
 
     def _may_step(self, eager: bool) -> bool:
         """Whether the batch is complete, or complete enough when more work is asked for."""

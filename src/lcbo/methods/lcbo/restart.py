@@ -14,13 +14,7 @@ class Retreat:
     """Goes back halfway towards the last good iterate when every evaluation of the iterate failed."""
 
     def __call__(self, iterate: Iterate, archive: Archive, batch: Sequence[int]) -> Iterate | None:
-        """Return where to go on from, or ``None`` when the iterate may be stepped from.
-
-        Args:
-            iterate: where the run stands.
-            archive: all evaluations.
-            batch: ids of the iteration's batch.
-        """
+        """Return where to go on from, or ``None`` for a step; ``batch`` has the ids of the iteration."""
         here = [id for id in batch if np.array_equal(archive.u[id], iterate.u)]
         if not here or not (archive.status[here] == FAILED).all() or not iterate.step.any():
             return None

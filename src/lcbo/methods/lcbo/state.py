@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 VERSION = 2
+_OF_THE_MODEL = ("kernel", "hyperparameters", "rescues", "uncertainty")
 
 
 class Part(Protocol):
@@ -38,12 +39,6 @@ def upgraded(state: Mapping[str, Any]) -> Mapping[str, Any]:
         "batch": state["batch"],
         "iterate": None if state["x"] is None else {"u": state["x"], "step": state["last_step"]},
         "regime": {"index": state["regime"]},
-        "model": {
-            "ids": state["model_keys"],
-            "kernel": state["kernel"],
-            "hyperparameters": state["hyperparameters"],
-            "rescues": state["rescues"],
-            "uncertainty": state["uncertainty"],
-        },
+        "model": {"ids": state["model_keys"], **{name: state[name] for name in _OF_THE_MODEL}},
         "step": {"radius": state["radius"]},
     }
