@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from lcbo.checks import above_zero, choice, integer, is_number, mapping, number, truth
 from lcbo.errors import ArgumentError
@@ -74,9 +74,10 @@ class LcboOptions(LearnedModelOptions):
         super().__post_init__()
         for name in ("average_repeats", "condition_on_repeats", "normalize", "wait_for_all"):
             truth(f"options, {name}", getattr(self, name))
-        for name in ("repeats", "rho", "eta", *(() if self.explore == "auto" else ("explore",))):
+        for name in ("repeats", "rho", "eta"):
             at(getattr(self, name), 1, f"options, {name}")
-        if max(at(self.repeats, 1), 1.0 if isinstance(self.explore, str) else at(self.explore, 1)) < 1.0:
+        b2 = 1.0 if _is_auto(self.explore) else at(cast(Schedule, self.explore), 1, "options, explore")
+        if max(at(self.repeats, 1), b2) < 1.0:
             expected = "at least one evaluation per iteration, at the iterate or around it"
             raise ArgumentError("options, repeats", expected, f"{self.repeats!r}, explore={self.explore!r}")
         integer("options, noise_probes", self.noise_probes, 0)
@@ -84,7 +85,7 @@ class LcboOptions(LearnedModelOptions):
             above_zero("options, window", self.window)
         if self.window_limit is not None:
             integer("options, window_limit", self.window_limit, 2)
-        if self.delta is not None and self.delta != "auto":
+        if self.delta is not None and not _is_auto(self.delta):
             above_zero("options, delta", self.delta)
         mapping("options, explorer_options", self.explorer_options)
         choice("options, step", self.step, STEPS)
@@ -96,6 +97,10 @@ STEPS: dict[str, Callable[[LcboOptions], Step]] = {
     "linearized": lambda options: LinearizedStep(Radius(*options.radius), Margin(options.margin)),
     "penalty": lambda options: PenaltyStep(options.rho, options.eta, options.normalize),
 }
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 def _check_radius(radius: Any) -> None:
