@@ -16,7 +16,7 @@ from typing import Any
 import lcbo
 from lcbo import cli
 from lcbo.methods import registry
-from lcbo.optimizer.log import History
+from lcbo.optimizer.log import EvaluationTable
 
 PAGE = Path(__file__).with_name("api.md")
 SECTIONS = ("Args", "Attributes", "Returns", "Raises")
@@ -30,19 +30,25 @@ GROUPS: dict[str, list[tuple[str, Any]]] = {
     ],
     "Read the answer": [
         ("lcbo.Result", lcbo.Result),
-        ("History", History),
+        ("EvaluationTable", EvaluationTable),
         ("lcbo.Snapshot", lcbo.Snapshot),
         ("lcbo.plot_convergence", lcbo.plot_convergence),
     ],
     "Stored runs and simulators": [
         ("lcbo.open_run", lcbo.open_run),
-        ("lcbo.Run", lcbo.Run),
+        ("lcbo.StoredRun", lcbo.StoredRun),
         ("lcbo.Command", lcbo.Command),
     ],
     "Records": [
-        ("lcbo.Candidate", lcbo.Candidate),
-        ("lcbo.Observation", lcbo.Observation),
+        ("lcbo.Evaluation", lcbo.Evaluation),
+        ("lcbo.Candidate", "The name of an `Evaluation` that is pending, as `ask` returns it."),
         ("lcbo.Record", lcbo.Record),
+    ],
+    "Methods of your own": [
+        ("lcbo.Method", lcbo.Method),
+        ("lcbo.MethodSpec", lcbo.MethodSpec),
+        ("lcbo.Proposal", lcbo.Proposal),
+        ("lcbo.register", lcbo.register),
     ],
     "Benchmark problems": [
         ("lcbo.problems.make", lcbo.problems.make),
@@ -88,6 +94,9 @@ def page() -> str:
 def entry(name: str, member: Any) -> Iterator[str]:
     """Yield the lines of one function or class with its public methods and properties."""
     yield from (f"### `{name}`", "")
+    if isinstance(member, str):
+        yield from (member, "")
+        return
     if not (inspect.isclass(member) and _is_plain_record(member)):
         yield from signature(name, member)
     yield from body(inspect.getdoc(member) or "")
