@@ -64,8 +64,8 @@ _ENTRIES = (
     _entry("hdsafebo", "regions.hdsafebo:HdSafeBo", HdsafeboOptions, supports_equality=False),
     _entry("cei", "search.cei:Cei", GlobalOptions),
     _entry("epbo", "search.epbo:Epbo", EpboOptions),
-    _entry("cobyqa", "classical.cobyqa:Cobyqa", CobyqaOptions, sequential=True),
-    _entry("cobyla", "classical.cobyla:Cobyla", CobylaOptions, sequential=True),
+    _entry("cobyqa", "classical.scipy_solvers:Cobyqa", CobyqaOptions, sequential=True),
+    _entry("cobyla", "classical.scipy_solvers:Cobyla", CobylaOptions, sequential=True),
     _entry("cmaes", "classical.cmaes:Cmaes", CmaesOptions),
     _entry("sobol", "classical.sobol:Sobol", SobolOptions, supports_equality=False),
 )
