@@ -61,6 +61,13 @@ class Iterate:
         return Iterate(np.array(state["u"]), np.array(state["step"]))
 
 
+def unit(vector: Array) -> Array:
+    """Return a vector over its Euclidean norm; a zero vector as it is."""
+    norm = np.linalg.norm(vector)
+    scaled: Array = vector / norm if norm > 0.0 else vector
+    return scaled
+
+
 class Step(ABC):
     """Moves the iterate; what it adapts on the way (a radius) is its state."""
 

@@ -29,15 +29,12 @@ class Rules:
         length: tuple[float, float, float],
         dim: int,
         batch: int,
-        successes: int | None = None,
-        failures: int | None = None,
+        up: int | None = None,
+        down: int | None = None,
     ) -> Rules:
         """Return the rules for a problem; tolerances that are not given are those of the paper's Table 1."""
-        return Rules(
-            *length,
-            max(3, math.ceil(dim / 10)) if successes is None else successes,
-            math.ceil(dim / batch) if failures is None else failures,
-        )
+        up = max(3, math.ceil(dim / 10)) if up is None else up
+        return Rules(*length, up, math.ceil(dim / batch) if down is None else down)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ from typing import Any, ClassVar, cast
 from lcbo.checks import above_zero, choice, integer, is_number, mapping, number, truth
 from lcbo.errors import ArgumentError
 from lcbo.models.options import LearnedModelOptions
-from lcbo.steps.linearized import LinearizedStep, Margin
+from lcbo.steps.linearized import LinearizedStep, Margin, Radius
 from lcbo.steps.penalty import PenaltyStep
-from lcbo.steps.radius import Radius
 from lcbo.steps.schedules import Power, Schedule, at
 from lcbo.steps.step import Step
 
