@@ -115,13 +115,13 @@ class Method(ABC):
     def tell(self, id: int, y: Array | None) -> None:
         """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
 
-    @abstractmethod
     def recommend(self) -> Array | None:
-        """Return the point the model believes best, or ``None`` before there is a model."""
+        """Return the point the model believes best; ``None`` without a model: the best observed one."""
+        return None
 
-    @abstractmethod
-    def belief(self, u: Array) -> Belief | None:
+    def belief(self, u: Array) -> Belief | None:  # noqa: ARG002  (for methods with a model)
         """Return the model's belief at a point, or ``None`` where the method has no model."""
+        return None
 
     @abstractmethod
     def info(self) -> Mapping[str, float]:
