@@ -15,8 +15,7 @@ from typing import Any
 from lcbo.checks import mapping
 from lcbo.errors import ArgumentError
 from lcbo.methods.classical.options import CmaesOptions, CobylaOptions, CobyqaOptions, SobolOptions
-from lcbo.methods.lcbo.options import LcboOptions
-from lcbo.methods.lcbo.presets import paper_preset, theory_preset
+from lcbo.methods.lcbo.options import LcboOptions, paper_preset, theory_preset
 from lcbo.methods.protocol import Method, MethodSpec, Setup
 from lcbo.methods.regions.options import HdsafeboOptions, ScboOptions
 from lcbo.methods.search.options import EpboOptions, GlobalOptions
@@ -92,12 +91,7 @@ def spec(name: str) -> MethodSpec:
 
 
 def make(name: str | MethodSpec, setup: Setup, options: Mapping[str, Any] | None = None) -> Method:
-    """Build a method by name or from its entry.
-
-    Raises:
-        ArgumentError: an option the method does not have (the message lists the ones it has), or an equality
-            constraint it cannot treat (the message lists the methods that can).
-    """
+    """Build a method by name or from its entry; refuse unknown options and equalities it cannot treat."""
     entry = name if isinstance(name, MethodSpec) else spec(name)
     given = {} if options is None else mapping("options", options)
     unknown = sorted(set(given) - set(entry.options))
