@@ -15,36 +15,22 @@ from lcbo.types import Array
 
 @dataclass(frozen=True)
 class LocalPosterior:
-    """Posterior means of values and gradients at one point, in standardized outputs.
+    """Posterior means of values and gradients at one point, in standardized outputs."""
 
-    Attributes:
-        u: ``d`` point of the unit cube.
-        objective: ``d`` gradient of f.
-        values: ``T`` values of the terms, feasible when ``<= 0`` (``= 0``).
-        slopes: ``T x d`` gradients of the terms.
-        deviations: ``T`` standard deviations of the values.
-        equality: ``T`` flags.
-    """
-
-    u: Array
-    objective: Array
-    values: Array
-    slopes: Array
-    deviations: Array
-    equality: NDArray[np.bool_]
+    u: Array  # d, of the unit cube
+    objective: Array  # d, gradient of f
+    values: Array  # T, of the terms, feasible when <= 0 (= 0)
+    slopes: Array  # T x d, gradients of the terms
+    deviations: Array  # T, standard deviations of the values
+    equality: NDArray[np.bool_]  # T
 
 
 @dataclass(frozen=True)
 class Iterate:
-    """Where a run stands and how it came there.
+    """Where a run stands and how it came there."""
 
-    Attributes:
-        u: ``d`` point of the unit cube.
-        step: ``d`` displacement from the iterate before; zero at the start.
-    """
-
-    u: Array
-    step: Array
+    u: Array  # d, of the unit cube
+    step: Array  # d, displacement from the iterate before; zero at the start
 
     @staticmethod
     def start(u: Array) -> Iterate:

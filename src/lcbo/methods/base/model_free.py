@@ -21,21 +21,14 @@ from lcbo.scaling import Scaling
 
 
 class ModelFree(QueuedMethod):
-    """Initial design, then the batches of `next_batch`, each once the one before has been told.
+    """Initial design, then the batches of `next_batch`, each once the one before has been told."""
 
-    Attributes:
-        role: of the proposals after the initial design.
-        scaled: whether the rule sees scaled outputs.
-        iteration: how many batches there have been after the initial design.
-        restarts: how often the rule has begun anew.
-    """
-
-    role = "explore"
-    scaled = True
+    role = "explore"  # of the proposals after the initial design
+    scaled = True  # whether the rule sees scaled outputs
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        self.restarts = 0
+        self.restarts = 0  # how often the rule has begun anew
 
     @abstractmethod
     def next_batch(self) -> list[Array]:

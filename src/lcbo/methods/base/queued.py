@@ -22,19 +22,13 @@ def initial_design(setup: Setup) -> Array:
 
 
 class QueuedMethod(Method):
-    """Begins with the initial design in its queue.
-
-    Attributes:
-        archive: all evaluations.
-        iteration: what the method counts as one.
-        n_included: how many points were evaluated elsewhere.
-    """
+    """Begins with the initial design in its queue."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.archive = Archive(setup.dim, setup.n_outputs)
-        self.iteration = 0
-        self.n_included = 0
+        self.iteration = 0  # whatever the method counts as one
+        self.n_included = 0  # points evaluated elsewhere
         self._queue: list[Point] = [(u, "init") for u in initial_design(setup)]
 
     def include(self, u: Array, y: Array) -> int:
