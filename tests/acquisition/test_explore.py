@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from lcbo.acquisition.box import Box
 from lcbo.acquisition.explore import (
     EXPLORERS,
     AxisExplorer,
-    Box,
     Explorer,
     FastExplorer,
     PaperExplorer,
@@ -18,9 +18,9 @@ from lcbo.acquisition.explore import (
     top_eigenvector,
     worst_weights,
 )
-from lcbo.acquisition.information import GradientInformation
 from lcbo.models.data import merge
 from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.information import GradientInformation
 
 BATCH = 3
 

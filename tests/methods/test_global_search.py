@@ -12,10 +12,10 @@ from scipy.stats import norm
 
 from lcbo import ArgumentError
 from lcbo.acquisition.maximize import AcquisitionFunction
-from lcbo.acquisition.moments import Predictor
 from lcbo.methods import registry
 from lcbo.methods.protocol import Belief, Proposal, Setup
 from lcbo.methods.search.base import GlobalSearch
+from lcbo.models.moments import Predictor
 from lcbo.terms import Term, Terms
 
 DIM = 2

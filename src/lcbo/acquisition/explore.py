@@ -12,31 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lcbo.acquisition.information import GradientInformation
+from lcbo.acquisition.box import Box
 from lcbo.models.gp import BatchedGP
-from lcbo.models.kernels import PROFILES, squared_distance
-
-
-@dataclass(frozen=True)
-class Box:
-    """A local box already intersected with the unit cube; corners are ``d`` vectors."""
-
-    low: Tensor
-    high: Tensor
-
-    @staticmethod
-    def around(x: Tensor, delta: float) -> Box:
-        """Return ``[x - delta, x + delta]`` within ``[0, 1]^d``."""
-        return Box((x - delta).clamp(0.0, 1.0), (x + delta).clamp(0.0, 1.0))
-
-    def clip(self, z: Tensor) -> Tensor:
-        """Project points onto the box."""
-        return torch.minimum(torch.maximum(z, self.low), self.high)
-
-    def draw(self, rng: np.random.Generator, *shape: int) -> Tensor:
-        """Uniform points, ``*shape x d``."""
-        unit = torch.from_numpy(rng.random((*shape, len(self.low))))
-        return self.low + unit * (self.high - self.low)
+from lcbo.models.information import GradientInformation
 
 
 class Explorer(Protocol):
@@ -203,9 +181,7 @@ class AxisExplorer:
         candidates = box.clip(torch.cat([x + rays, x - rays]))
         information = GradientInformation(gp, x)
         v, _ = information.single(candidates)
-        white = gp.whiten(gp.cross(candidates))
-        prior, _, _ = PROFILES[hyper.kernel](squared_distance(candidates, candidates, hyper.lengthscale))
-        cov = hyper.outputscale[:, None, None] * prior - white.mT @ white
+        cov = gp.covariance(candidates)
         trace, chosen = information.trace, []
         for _ in range(count):
             var = cov.diagonal(dim1=-2, dim2=-1) + hyper.noise_var[:, None]

@@ -13,7 +13,7 @@ import math
 import numpy as np
 from scipy.special import erf, erfcx, ndtr
 
-from lcbo.acquisition.moments import Predictor
+from lcbo.models.moments import Predictor
 from lcbo.terms import Terms
 from lcbo.types import Array
 

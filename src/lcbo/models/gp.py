@@ -131,12 +131,12 @@ class BatchedGP:
         self.alpha = self._weights(data.y)
 
     def _kernel(self, z: Tensor) -> Tensor:
-        """Prior covariance between data and points: ``... x B x n x p``, zero at missing outcomes."""
+        """Prior covariance between data and points, missing outcomes included: ``B x n x p``."""
         phi, _, _ = PROFILES[self.hyper.kernel](squared_distance(self.x, z, self.hyper.lengthscale))
         return self.hyper.outputscale[:, None, None] * phi
 
     def cross(self, z: Tensor) -> Tensor:
-        """Prior covariance between data and points ``z``, zero where an outcome is missing."""
+        """Prior covariance between data and points, zero where an outcome is missing: ``B x n x p``."""
         cov = self._kernel(z)
         return cov if self.complete else cov * self.present[:, :, None]
 
@@ -166,12 +166,28 @@ class BatchedGP:
         """Prior covariance of the gradient anywhere: ``B x d x d``."""
         return torch.diag_embed(self.hyper.prior_gradient_var.expand(-1, dim))
 
+    def mean(self, z: Tensor) -> Tensor:
+        """Posterior mean at many points, ``B x p``: without the triangular solves of the variance."""
+        return self._mean(self.cross(z))
+
     def predict(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and variance of the noise-free outputs at many points, each ``B x p``."""
         cross = self.cross(z)
-        mean = self.hyper.mean[:, None] + (self.alpha[:, None, :] @ cross).squeeze(-2)
         var = self.hyper.outputscale[:, None] - self.whiten(cross).square().sum(-2)
-        return mean, var.clamp_min(0.0)
+        return self._mean(cross), var.clamp_min(0.0)
+
+    def covariance(self, z: Tensor, nugget: float | None = None) -> Tensor:
+        """Joint posterior covariance of the noise-free outputs at many points: ``B x p x p``.
+
+        Args:
+            z: ``p x d``.
+            nugget: raises the prior variance at every point to ``1 + nugget`` outputscales.
+        """
+        phi, _, _ = PROFILES[self.hyper.kernel](squared_distance(z, z, self.hyper.lengthscale))
+        if nugget is not None:
+            phi.diagonal(dim1=-2, dim2=-1).fill_(1.0 + nugget)
+        white = self.whiten(self.cross(z))
+        return self.hyper.outputscale[:, None, None] * phi - white.mT @ white
 
     def posterior(self, x: Tensor) -> Posterior:
         """Joint Gaussian over value and gradient of every output at one point.
@@ -250,6 +266,9 @@ class BatchedGP:
         part.present, part.noise = self.present[rows], self.noise[rows]
         part.factor, part.alpha = self.factor[rows], self.alpha[rows]
         return part
+
+    def _mean(self, cross: Tensor) -> Tensor:
+        return self.hyper.mean[:, None] + (self.alpha[:, None, :] @ cross).squeeze(-2)
 
     def _weights(self, y: Tensor) -> Tensor:
         """``alpha = K^-1 (y - mean)``, zero where an outcome is missing."""

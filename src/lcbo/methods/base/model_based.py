@@ -8,10 +8,10 @@ import torch
 
 from lcbo.methods.base.queued import QueuedMethod
 from lcbo.methods.base.recommend import believed, recommended
+from lcbo.methods.base.transforms import TRANSFORMS, Transform
 from lcbo.methods.protocol import Array, Belief, Setup
 from lcbo.models.growing import GrowingModel
 from lcbo.models.surrogate import Model
-from lcbo.models.transforms import TRANSFORMS, Transform
 from lcbo.terms import Terms
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lcbo.acquisition.explore import EXPLORERS, Box
+from lcbo.acquisition.box import Box
+from lcbo.acquisition.explore import EXPLORERS
 from lcbo.methods.base.archive import FAILED, PENDING, TOLD
 from lcbo.methods.base.queued import QueuedMethod
 from lcbo.methods.base.recommend import believed, recommended, standardized_terms

@@ -13,15 +13,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lcbo.acquisition.thompson import SAMPLERS
 from lcbo.methods.base.archive import PENDING
 from lcbo.methods.base.model_based import ModelBased
+from lcbo.methods.base.transforms import TRANSFORMS, Transform
 from lcbo.methods.protocol import Array, Call, Proposal, Setup
 from lcbo.methods.regions.options import RegionOptions
+from lcbo.models.draws import SAMPLERS
 from lcbo.models.gp import Hyperparameters
 from lcbo.models.growing import WARM_FIT, GrowingModel
 from lcbo.models.surrogate import Model
-from lcbo.models.transforms import TRANSFORMS, Transform
 from lcbo.random import generator
 from lcbo.steps.trust_region import Region, RegionEvent, Rules
 from lcbo.terms import Terms

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lcbo.acquisition.explore import Box
+from lcbo.acquisition.box import Box
 from lcbo.acquisition.safe_set import optimistic
 from lcbo.acquisition.thompson import picks, sobol
 from lcbo.methods.protocol import Array

@@ -12,16 +12,16 @@ import torch
 from torch import Tensor
 
 from lcbo.acquisition.maximize import MAXIMIZERS, AcquisitionFunction, Maximizer
-from lcbo.acquisition.moments import Predictor, inverse_covariance
 from lcbo.errors import ArgumentError
 from lcbo.methods.base.model_based import ModelBased
+from lcbo.methods.base.transforms import TRANSFORMS
 from lcbo.methods.protocol import Array, Call, Proposal, Setup
 from lcbo.methods.search.options import GlobalOptions
 from lcbo.models.fit import Gamma, LogNormal, MapFit, Prior, RestartedFit
 from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.models.growing import WARM_FIT, GrowingModel
-from lcbo.models.kernels import PROFILES
-from lcbo.models.transforms import TRANSFORMS
+from lcbo.models.moments import Predictor, inverse_covariance
+from lcbo.models.options import ModelOptions
 from lcbo.random import generator
 from lcbo.scaling import Scaling
 from lcbo.terms import Terms
@@ -154,7 +154,7 @@ def _maximizer(options: GlobalOptions) -> Maximizer:
 
 def _growing(setup: Setup, options: GlobalOptions) -> GrowingModel:
     """The model settings the options describe."""
-    _chosen("kernel", PROFILES, options.kernel)
+    _chosen("kernel", dict.fromkeys(ModelOptions.KERNELS), options.kernel)
     scaled = LogNormal(math.sqrt(2.0) + 0.5 * math.log(setup.dim), math.sqrt(3.0))
     priors: dict[str, tuple[Prior, float]] = {  # each with where a fit starts: its mean, or its mode
         "paper": (Gamma(3.0, 3.0), 1.0),

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from lcbo.acquisition.moments import Predictor, inverse_covariance
 from lcbo.models.data import merge
 from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.moments import Predictor, inverse_covariance
 
 DIM, OUTPUTS = 3, 3
 
