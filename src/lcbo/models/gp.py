@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lcbo.errors import ArgumentError
 from lcbo.linalg import cholesky
 from lcbo.models.data import Data
 from lcbo.models.kernels import CURVATURE, PROFILES, squared_distance
@@ -41,12 +42,19 @@ class Hyperparameters:
         values = {"lengthscale": 1.0, "outputscale": 1.0, "noise_var": 0.01, "mean": 0.0, **(given or {})}
 
         def per_output(name: str) -> Tensor:
-            return torch.tensor(np.broadcast_to(np.asarray(values[name], np.float64), n_outputs))
+            value = np.asarray(values[name], np.float64)
+            columns = value.shape[1:] if name == "lengthscale" and value.ndim == 2 else ()
+            try:
+                return torch.tensor(np.broadcast_to(value, (n_outputs, *columns)))
+            except ValueError:
+                expected = f"one number or {n_outputs}, one per output"
+                raise ArgumentError(
+                    f"options, hyperparameters, {name}", expected, repr(values[name])
+                ) from None
 
-        length = np.asarray(values["lengthscale"], np.float64)
-        length = length if length.ndim == 2 else np.broadcast_to(length, n_outputs)[:, None]
+        length = per_output("lengthscale")
         return Hyperparameters(
-            torch.tensor(np.broadcast_to(length, (n_outputs, length.shape[1]))),
+            length if length.ndim == 2 else length[:, None],
             per_output("outputscale"),
             per_output("noise_var"),
             per_output("mean"),
@@ -208,7 +216,7 @@ class BatchedGP:
             gradient_cov=self.prior_gradient_cov(len(x)) - tangent.transpose(-1, -2) @ tangent,
         )
 
-    def conditioned(self, z: Tensor, count: Tensor | None = None) -> BatchedGP:
+    def conditioned(self, z: Tensor, count: Tensor | None = None, *, least_noise: float = 0.0) -> BatchedGP:
         """The same posterior with pending points added: exact covariance, unchanged mean.
 
         The covariance needs no y. Extending ``L`` by one block row and ``alpha`` by zeros conditions
@@ -218,6 +226,7 @@ class BatchedGP:
             z: ``p x d`` pending points.
             count: ``B x p`` observations of each output at each point, 0 where there is none; by default
                 one of every output.
+            least_noise: least noise variance of the new points, in units of outputscale and noise together.
         """
         if len(z) == 0:
             return self
@@ -226,6 +235,9 @@ class BatchedGP:
         noise = self.hyper.noise_var[:, None].expand(-1, p)
         if count is not None:
             noise = noise / torch.where(present, count, 1.0)
+        if least_noise:
+            floor = least_noise * (self.hyper.outputscale + self.hyper.noise_var)
+            noise = torch.maximum(noise, floor[:, None])
         cross = self.cross(z)
         corner = squared_distance(z, z, self.hyper.lengthscale)
         corner = self.hyper.outputscale[:, None, None] * PROFILES[self.hyper.kernel](corner)[0]

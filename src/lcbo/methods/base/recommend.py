@@ -9,7 +9,7 @@ import torch
 from scipy.special import log_ndtr, ndtr
 
 from lcbo.methods.protocol import Array, Belief
-from lcbo.models.surrogate import Model
+from lcbo.models.builder import Model
 from lcbo.terms import Terms
 
 

@@ -17,11 +17,11 @@ from lcbo.methods.base.queued import QueuedMethod
 from lcbo.methods.base.recommend import believed, recommended, standardized_terms
 from lcbo.methods.lcbo.options import NOISE_THRESHOLD, NOISY, QUIET, REGIMES, LcboOptions
 from lcbo.methods.protocol import Array, Belief, Call, Proposal, Setup
+from lcbo.models.builder import Model, WindowBuilder
 from lcbo.models.fit import LogNormal, MapFit
 from lcbo.models.gp import Hyperparameters, Posterior
 from lcbo.models.lattice import LatticeFit
 from lcbo.models.repeats import Repeats
-from lcbo.models.surrogate import Model, Surrogate
 from lcbo.random import generator
 from lcbo.scaling import Scaling
 from lcbo.steps.linearized import linearized_step
@@ -264,7 +264,7 @@ def _uncertainty(post: Posterior) -> float:
     return float((unknown / (unknown + known).clamp_min(1e-300)).max().sqrt())
 
 
-def _surrogate(setup: Setup, options: LcboOptions) -> Surrogate:
+def _surrogate(setup: Setup, options: LcboOptions) -> WindowBuilder:
     """The model settings the options describe; each hyperparameter is one number or one per output."""
     kernel = QUIET.kernel if options.kernel == "auto" else options.kernel
     start = Hyperparameters.start(setup.n_outputs, kernel, options.hyperparameters)
@@ -276,7 +276,7 @@ def _surrogate(setup: Setup, options: LcboOptions) -> Surrogate:
         "map": MapFit(noise_prior=noise_prior),
         "fixed": None,
     }
-    return Surrogate(
+    return WindowBuilder(
         start,
         fits[options.fit],
         standardize=options.standardize,

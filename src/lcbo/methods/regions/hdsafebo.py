@@ -12,7 +12,7 @@ from lcbo.acquisition.thompson import picks, sobol
 from lcbo.methods.protocol import Array
 from lcbo.methods.regions.base import LEAST_GAIN, TrustRegionMethod
 from lcbo.methods.regions.options import HdsafeboOptions
-from lcbo.models.surrogate import Model
+from lcbo.models.builder import Model
 from lcbo.scaling import Scaling
 from lcbo.terms import Terms
 

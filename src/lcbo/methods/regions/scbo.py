@@ -12,7 +12,7 @@ from lcbo.methods.base.transforms import TRANSFORMS
 from lcbo.methods.protocol import Array, Setup
 from lcbo.methods.regions.base import LEAST_GAIN, TrustRegionMethod
 from lcbo.methods.regions.options import ScboOptions
-from lcbo.models.surrogate import Model
+from lcbo.models.builder import Model
 from lcbo.scaling import Scaling
 from lcbo.terms import Terms
 
