@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lcbo.models.border import to_tensor
+
 
 @dataclass(frozen=True)
 class Box:
@@ -27,7 +29,7 @@ class Box:
 
     def draw(self, rng: np.random.Generator, *shape: int) -> Tensor:
         """Uniform points, ``*shape x d``."""
-        return self.stretch(torch.from_numpy(rng.random((*shape, len(self.low)))))
+        return self.stretch(to_tensor(rng.random((*shape, len(self.low))), self.low))
 
     def stretch(self, unit: Tensor) -> Tensor:
         """Points of the unit cube moved to where they are in the box, ``... x d``."""

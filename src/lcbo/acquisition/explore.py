@@ -116,7 +116,7 @@ class FastExplorer:
         """Return ``count`` points; deterministic, so the generator is not used."""
         base = GradientInformation(gp, x)
         information, chosen = base, []
-        ladder = torch.tensor(self.reaches, dtype=x.dtype)
+        ladder = x.new_tensor(self.reaches)
         half = 0.5 * float((box.high - box.low).max())
         for i in range(count):
             worst = int(information.trace.argmax())

@@ -8,12 +8,13 @@ from torch import Tensor
 from torch.quasirandom import SobolEngine
 
 from lcbo.acquisition.box import Box
+from lcbo.models.border import to_tensor
 
 
 def sobol(box: Box, count: int, rng: np.random.Generator) -> Tensor:
-    """Scrambled Sobol points of a box: ``count x d``."""
+    """Scrambled Sobol points of a box, drawn on the CPU whatever the device: ``count x d``."""
     engine = SobolEngine(len(box.low), scramble=True, seed=int(rng.integers(2**31)))  # type: ignore[no-untyped-call]
-    return box.stretch(engine.draw(count, dtype=torch.float64))
+    return box.stretch(to_tensor(engine.draw(count, dtype=torch.float64), box.low))
 
 
 def masked(points: Tensor, center: Tensor, probability: float, rng: np.random.Generator) -> Tensor:
@@ -30,7 +31,7 @@ def masked(points: Tensor, center: Tensor, probability: float, rng: np.random.Ge
     keep = rng.random(points.shape) < probability
     none = np.flatnonzero(~keep.any(1))
     keep[none, rng.integers(points.shape[1], size=len(none))] = True
-    return torch.where(torch.from_numpy(keep), points, center)
+    return torch.where(to_tensor(keep, points), points, center)
 
 
 def picks(objective: Tensor, violation: Tensor | None = None) -> list[int]:

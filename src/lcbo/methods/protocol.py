@@ -30,6 +30,7 @@ class Setup:
         n_init: size of the initial design, points of ``starts`` included.
         starts: ``k x d`` points of the unit cube to evaluate first.
         seed: root of every random stream.
+        device: where models compute: ``cpu`` or ``cuda``.
     """
 
     dim: int
@@ -40,6 +41,7 @@ class Setup:
     n_init: int
     starts: Array
     seed: int
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)

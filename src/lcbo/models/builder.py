@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lcbo.errors import ModelError, NumericalRescueWarning
+from lcbo.models.border import to_tensor
 from lcbo.models.data import Data, merge
 from lcbo.models.fit import MapFit
 from lcbo.models.gp import BatchedGP, Hyperparameters
@@ -41,7 +42,7 @@ class Builder:
     """Carries the hyperparameters from one model to the next and rescues models that are not definite.
 
     Args:
-        start: hyperparameters before the first fit.
+        start: hyperparameters before the first fit; all models are on their device.
         standardize: z-score every output over the data of a model.
 
     Attributes:
@@ -51,6 +52,7 @@ class Builder:
 
     def __init__(self, start: Hyperparameters, *, standardize: bool) -> None:
         self.start = self.hyper = start
+        self.device = start.device
         self.standardize = standardize
         self.rescues = 0
 
@@ -143,7 +145,7 @@ class WindowBuilder(Builder):
             refit: learn the hyperparameters anew; the first build always does.
         """
         scaling = self._scaling(y)
-        data = merge(u, scaling.apply(y))
+        data = merge(u, scaling.apply(y), self.device)
         if self.average_repeats:
             data = replace(
                 data,
@@ -158,14 +160,14 @@ class WindowBuilder(Builder):
 
     def resume(self, hyper: Hyperparameters, kernel: str) -> None:
         """Go on with hyperparameters that were fitted before; ``kernel`` is for the fits to come."""
-        self.hyper, self.kernel, self._fitted = hyper, kernel, True
+        self.hyper, self.kernel, self._fitted = hyper.to(self.device), kernel, True
 
     def _fit(self, data: Data, scaling: Scaling, repeats: Repeats) -> Hyperparameters:
         if self.fit is None:
             return self.hyper
         if isinstance(self.fit, MapFit):
             return self.fit(data, self.hyper)
-        scatter, dof = (torch.from_numpy(a) for a in repeats.scatter(scaling.std))
+        scatter, dof = (to_tensor(a, data.x) for a in repeats.scatter(scaling.std))
         data = replace(data, scatter=scatter, dof=dof)
         least = [(v or 0.0) / s / s for v, s in zip(self.noise_var, scaling.std.tolist(), strict=True)]
         return self.fit(data, self.kernel, least, self.hyper if self._fitted else None)
@@ -212,11 +214,11 @@ class GrowingBuilder(Builder):
         scaled = scaling.apply(y)
         if refit or self._base_ids is None:
             if self.fit is not None:
-                fit, everything = self.fit, merge(u, scaled)
+                fit, everything = self.fit, merge(u, scaled, self.device)
                 self.hyper = self._learned(lambda: fit(everything, self.hyper))
             self._base_ids, self._fitted_base = ids, None
         inside = np.isin(ids, self._base_ids, assume_unique=True)
-        old, new = merge(u[inside], scaled[inside]), merge(u[~inside], scaled[~inside])
+        old, new = (merge(u[part], scaled[part], self.device) for part in (inside, ~inside))
         gp = self._rescued(lambda hyper: self._grown(hyper, old, new), len(old.x) + len(new.x))
         return Model(gp.with_targets(torch.cat([old.y, new.y], -1)), scaling)
 
@@ -242,7 +244,7 @@ class GrowingBuilder(Builder):
     def restore(self, state: Mapping[str, Any] | None) -> None:
         """Go on from a state; the next build computes the base anew from its data."""
         if state is not None:
-            self.hyper = Hyperparameters.of(state["hyperparameters"])
+            self.hyper = Hyperparameters.of(state["hyperparameters"]).to(self.device)
             self._base_ids = np.setdiff1d(np.arange(state["size"]), state["absent"])
             self._fitted_base = None
             self.rescues = state.get("rescues", 0)  # run files of before have none

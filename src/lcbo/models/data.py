@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lcbo.models.border import CPU, to_tensor
 from lcbo.types import Array
 
 
@@ -35,7 +36,7 @@ class Data:
         return Data(self.x, self.y[rows], self.count[rows], self.scatter[rows], self.dof[rows])
 
 
-def merge(x: Array, y: Array) -> Data:
+def merge(x: Array, y: Array, device: torch.device = CPU) -> Data:
     """Merge exact replicates of standardized observations.
 
     Order of first appearance is kept, so the result does not depend on how ties sort.
@@ -43,18 +44,15 @@ def merge(x: Array, y: Array) -> Data:
     Args:
         x: ``n x d``, exact repeats allowed.
         y: ``n x B`` standardized, NaN where missing.
+        device: where the observations will be.
     """
     first: dict[bytes, int] = {}
     group = np.array([first.setdefault(row.tobytes(), len(first)) for row in np.ascontiguousarray(x)])
     if len(first) == len(x):
-        known = ~np.isnan(y)
-        return Data(
-            torch.from_numpy(np.array(x)),
-            torch.from_numpy(np.where(known, y, 0.0).T.copy()),
-            torch.from_numpy(known.T.astype(np.float64)),
-            torch.zeros(y.shape[1], dtype=torch.float64),
-            torch.zeros(y.shape[1], dtype=torch.float64),
-        )
+        known, none = ~np.isnan(y), np.zeros(y.shape[1])
+        filled, count = np.where(known, y, 0.0), known.astype(np.float64)
+        parts = (np.array(x), filled.T.copy(), count.T.copy(), none, none.copy())
+        return Data(*(to_tensor(part, device) for part in parts))
     members = np.zeros((len(first), len(x)))
     members[group, np.arange(len(x))] = 1.0
     known = ~np.isnan(y)
@@ -63,10 +61,6 @@ def merge(x: Array, y: Array) -> Data:
     mean = (members @ filled) / np.maximum(count, 1.0)
     scatter = np.where(known, np.square(filled - mean[group]), 0.0).sum(0)
     _, where = np.unique(group, return_index=True)
-    return Data(
-        torch.from_numpy(np.array(x[where])),
-        torch.from_numpy(mean.T.copy()),
-        torch.from_numpy(count.T.copy()),
-        torch.from_numpy(scatter),
-        torch.from_numpy(np.maximum(count - 1.0, 0.0).sum(0)),
-    )
+    dof = np.maximum(count - 1.0, 0.0).sum(0)
+    parts = (np.array(x[where]), mean.T.copy(), count.T.copy(), scatter, dof)
+    return Data(*(to_tensor(part, device) for part in parts))

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from lcbo.linalg import cholesky
+from lcbo.models.border import to_tensor
 from lcbo.models.gp import BatchedGP
 
 FREQUENCIES = 1024  # of the random features; an error of about 3 % in the prior covariance
@@ -27,7 +28,7 @@ class Sampler(Protocol):
 def exact(gp: BatchedGP, z: Tensor, count: int, rng: np.random.Generator) -> Tensor:
     """Joint draws through the factor of the ``p x p`` posterior covariance, in O(p^3)."""
     factor = cholesky(gp.covariance(z, NUGGET))
-    normal = torch.from_numpy(rng.standard_normal((len(factor), len(z), count)))
+    normal = to_tensor(rng.standard_normal((len(factor), len(z), count)), z)
     return gp.mean(z) + (factor @ normal).permute(2, 0, 1)
 
 
@@ -42,7 +43,7 @@ def pathwise(gp: BatchedGP, z: Tensor, count: int, rng: np.random.Generator) -> 
     base = rng.standard_normal((z.shape[1], FREQUENCIES))
     if gp.hyper.kernel == "matern52":  # its spectral density is Student's t with 5 degrees of freedom
         base *= np.sqrt(5.0 / rng.chisquare(5.0, FREQUENCIES))
-    frequencies = torch.from_numpy(base)
+    frequencies = to_tensor(base, z)
     return torch.stack(
         [
             _paths(gp.outputs(slice(b, b + 1)), z, count, frequencies, rng)
@@ -54,14 +55,14 @@ def pathwise(gp: BatchedGP, z: Tensor, count: int, rng: np.random.Generator) -> 
 
 def _paths(gp: BatchedGP, z: Tensor, count: int, frequencies: Tensor, rng: np.random.Generator) -> Tensor:
     """Paths of one output: ``count x p``."""
-    weights = torch.from_numpy(rng.standard_normal((2, frequencies.shape[1], count)))
+    weights = to_tensor(rng.standard_normal((2, frequencies.shape[1], count)), z)
     weights *= math.sqrt(float(gp.hyper.outputscale) / frequencies.shape[1])
 
     def prior(points: Tensor) -> Tensor:
         phase = (points / gp.hyper.lengthscale) @ frequencies
         return torch.addmm(torch.cos(phase) @ weights[0], phase.sin_(), weights[1])
 
-    noise = torch.from_numpy(rng.standard_normal((len(gp.x), count))) * gp.noise[0, :, None].sqrt()
+    noise = to_tensor(rng.standard_normal((len(gp.x), count)), z) * gp.noise[0, :, None].sqrt()
     seen = torch.where(gp.present[0, :, None], prior(gp.x) + noise, 0.0)
     correction = gp.alpha[0, :, None] - torch.cholesky_solve(seen, gp.factor[0])
     blocks = (torch.addmm(prior(block), gp.cross(block)[0].mT, correction) for block in torch.split(z, BLOCK))

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from lcbo.errors import ArgumentError
 from lcbo.linalg import cholesky
+from lcbo.models.border import CPU, to_tensor
 from lcbo.models.data import Data
 from lcbo.models.kernels import CURVATURE, PROFILES, squared_distance
 
@@ -45,7 +46,7 @@ class Hyperparameters:
             value = np.asarray(values[name], np.float64)
             columns = value.shape[1:] if name == "lengthscale" and value.ndim == 2 else ()
             try:
-                return torch.tensor(np.broadcast_to(value, (n_outputs, *columns)))
+                return to_tensor(np.array(np.broadcast_to(value, (n_outputs, *columns))), CPU)
             except ValueError:
                 expected = f"one number or {n_outputs}, one per output"
                 raise ArgumentError(
@@ -65,7 +66,7 @@ class Hyperparameters:
     def of(stored: Mapping[str, Any]) -> Hyperparameters:
         """Return the hyperparameters that `stored` described."""
         names = ("lengthscale", "outputscale", "noise_var", "mean")
-        tensors = {name: torch.tensor(stored[name], dtype=torch.float64) for name in names}
+        tensors = {name: to_tensor(np.array(stored[name], np.float64), CPU) for name in names}
         return Hyperparameters(**tensors, kernel=stored["kernel"])
 
     def stored(self) -> dict[str, Any]:
@@ -83,6 +84,21 @@ class Hyperparameters:
         return Hyperparameters(
             self.lengthscale[rows], self.outputscale[rows], self.noise_var[rows], self.mean[rows], self.kernel
         )
+
+    def to(self, device: torch.device) -> Hyperparameters:
+        """Return the hyperparameters on a device; models are where their hyperparameters are."""
+        return Hyperparameters(
+            self.lengthscale.to(device),
+            self.outputscale.to(device),
+            self.noise_var.to(device),
+            self.mean.to(device),
+            self.kernel,
+        )
+
+    @property
+    def device(self) -> torch.device:
+        """Where they are."""
+        return self.lengthscale.device
 
     @property
     def prior_gradient_var(self) -> Tensor:

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from lcbo.errors import ModelError
+from lcbo.models.border import to_array, to_tensor
 from lcbo.models.data import Data
 from lcbo.models.fit import MapFit, log_posterior, pack, unpack
 from lcbo.models.gp import Hyperparameters
@@ -41,11 +41,11 @@ class NewtonFit(MapFit):
         noise, box, every = self.noise_prior is not None, self.box(start), np.arange(len(data.y))
 
         def density(rows: Rows, theta: Array) -> tuple[Array, Array]:
-            hyper = unpack(torch.from_numpy(theta), start.outputs(rows), noise)
+            hyper = unpack(to_tensor(theta, data.x), start.outputs(rows), noise)
             value, slope = log_posterior(data.outputs(rows), hyper, self)
-            return value.numpy(), slope.numpy()
+            return to_array(value), to_array(slope)
 
-        theta = pack(start, noise).numpy().clip(*box.T)
+        theta = to_array(pack(start, noise)).clip(*box.T)
         try:
             climb = _Climb.begun(density, every, theta)
         except ModelError:  # where it starts the covariance is not numerically definite
@@ -53,7 +53,7 @@ class NewtonFit(MapFit):
         for _ in range(self.max_iterations):
             if not climb.step(density, box, self.tolerance):
                 break
-        return unpack(torch.from_numpy(climb.theta), start, noise)
+        return unpack(to_tensor(climb.theta, data.x), start, noise)
 
 
 # The paper's priors. On hundreds of points the density is sharp: 1e-6 of it is about 1e-3 nats.

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from lcbo.errors import ArgumentError
 from lcbo.methods.protocol import Setup
+from lcbo.models.border import chosen_device
 from lcbo.models.builder import GrowingBuilder, WindowBuilder
 from lcbo.models.fit import Gamma, LogNormal, MapFit, Prior, RestartedFit
 from lcbo.models.gp import Hyperparameters
@@ -69,7 +70,7 @@ def window_builder(
 
 def _start(setup: Setup, options: ModelOptions, kernel: str, lengthscale: float) -> Hyperparameters:
     given = {"lengthscale": lengthscale, **options.hyperparameters}
-    start = Hyperparameters.start(setup.n_outputs, kernel, given)
+    start = Hyperparameters.start(setup.n_outputs, kernel, given).to(chosen_device(setup.device))
     width = start.lengthscale.shape[1]
     if width not in (1, setup.dim):
         raise ArgumentError(

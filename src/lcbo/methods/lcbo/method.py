@@ -17,6 +17,7 @@ from lcbo.methods.base.queued import QueuedMethod
 from lcbo.methods.base.recommend import believed, recommended, standardized_terms
 from lcbo.methods.lcbo.options import NOISE_THRESHOLD, NOISY, QUIET, REGIMES, LcboOptions
 from lcbo.methods.protocol import Array, Belief, Call, Proposal, Setup
+from lcbo.models.border import chosen_device, to_array, to_tensor
 from lcbo.models.builder import Model, WindowBuilder
 from lcbo.models.fit import LogNormal, MapFit
 from lcbo.models.gp import Hyperparameters, Posterior
@@ -212,10 +213,10 @@ class Lcbo(QueuedMethod):
             self.last_step = 0.5 * self.last_step
             self.x = x - self.last_step
             return
-        post = model.gp.posterior(torch.from_numpy(x))
-        gradient = post.gradient.numpy()
+        post = model.gp.posterior(to_tensor(x, model.gp.x))
+        gradient = to_array(post.gradient)
         self.uncertainty = _uncertainty(post)
-        values = standardized_terms(model, post.mean.numpy(), self.setup.terms)
+        values = standardized_terms(model, to_array(post.mean), self.setup.terms)
         slopes = self.setup.terms.sign[:, None] * gradient[self.setup.terms.rows]
         if self.options.step == "penalty":
             rho, eta = (at(s, self.iteration) for s in (self.options.rho, self.options.eta))
@@ -232,7 +233,7 @@ class Lcbo(QueuedMethod):
 
     def _margins(self, post: Posterior, slopes: Array) -> Array:
         """Distance kept from each inequality: posterior deviations, and a trace of the radius."""
-        spread = np.sqrt(post.var.numpy())[self.setup.terms.rows]
+        spread = np.sqrt(to_array(post.var))[self.setup.terms.rows]
         inside = 1e-3 * self.radius * np.linalg.norm(slopes, axis=1)
         return np.where(self.setup.terms.equality, 0.0, self.options.margin * spread + inside)
 
@@ -242,13 +243,12 @@ class Lcbo(QueuedMethod):
         assert self._model is not None
         pending = self.archive.u[self.archive.pending(max(self.archive.size - 4096, 0))]
         known = np.concatenate([pending, np.array(planned).reshape(-1, self.setup.dim)])
-        x = torch.from_numpy(self.x)
-        gp = self._model.gp.conditioned(torch.from_numpy(known))
+        x = to_tensor(self.x, self._model.gp.x)
+        gp = self._model.gp.conditioned(to_tensor(known, x))
         delta = self.regime.delta if self.options.delta == "auto" else self.options.delta
         box = Box.around(x, 1.0 if delta is None else float(delta))
         rng = generator(self.setup.seed, "explore", self.archive.size)
-        points: Array = self.explorer(gp, x, count, box, rng).numpy()
-        return points
+        return to_array(self.explorer(gp, x, count, box, rng))
 
     def _further(self, count: int, planned: list[Array]) -> Array:
         """Exploration points beyond the batch; uniform ones while the initial design is out."""
@@ -268,6 +268,7 @@ def _surrogate(setup: Setup, options: LcboOptions) -> WindowBuilder:
     """The model settings the options describe; each hyperparameter is one number or one per output."""
     kernel = QUIET.kernel if options.kernel == "auto" else options.kernel
     start = Hyperparameters.start(setup.n_outputs, kernel, options.hyperparameters)
+    start = start.to(chosen_device(setup.device))
     if options.ard:
         start = replace(start, lengthscale=start.lengthscale.expand(-1, setup.dim).clone())
     noise_prior = LogNormal(-4.0, 3.0) if options.learn_noise else None

@@ -19,6 +19,7 @@ from lcbo.methods.base.model_based import ModelBased
 from lcbo.methods.base.transforms import TRANSFORMS, Transform
 from lcbo.methods.protocol import Array, Call, Proposal, Setup
 from lcbo.methods.regions.options import RegionOptions
+from lcbo.models.border import to_array, to_tensor
 from lcbo.models.builder import Model
 from lcbo.models.draws import SAMPLERS
 from lcbo.random import generator
@@ -155,7 +156,5 @@ class TrustRegionMethod(ModelBased):
         u, y = self.archive.u[ids], self.archive.y[ids]
         model, _, terms = self._model()
         rng = generator(self.setup.seed, "thompson", self.archive.size)
-        points: Array = self.choose(
-            model, terms.scaled(model.scaling), torch.from_numpy(u[self.center(y)]), count, rng
-        ).numpy()
-        return points
+        center = to_tensor(u[self.center(y)], model.gp.x)
+        return to_array(self.choose(model, terms.scaled(model.scaling), center, count, rng))

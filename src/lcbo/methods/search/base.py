@@ -15,6 +15,7 @@ from lcbo.methods.base.model_based import ModelBased
 from lcbo.methods.base.transforms import TRANSFORMS
 from lcbo.methods.protocol import Array, Call, Proposal, Setup
 from lcbo.methods.search.options import GlobalOptions
+from lcbo.models.border import to_tensor
 from lcbo.models.gp import BatchedGP
 from lcbo.models.moments import Predictor, inverse_covariance
 from lcbo.random import generator
@@ -111,7 +112,7 @@ class GlobalSearch(ModelBased):
         values = (y[feasible, 0] - model.scaling.mean[0]) / model.scaling.std[0]
         best = float(values.min()) if feasible.any() else None
         scaled = terms.scaled(model.scaling)
-        gp = self._builder.conditioned(model.gp, torch.from_numpy(self._pending()))
+        gp = self._builder.conditioned(model.gp, to_tensor(self._pending(), model.gp.x))
         inverse = self._base_inverse()
         proposals = []
         for left in range(count, 0, -1):
@@ -120,7 +121,7 @@ class GlobalSearch(ModelBased):
             u = self._maximizer(self.acquisition(Predictor(gp, inverse), scaled, best), near[None], rng)
             proposals.append(self._propose(u, "explore"))
             if left > 1:
-                gp = self._builder.conditioned(gp, torch.from_numpy(u)[None])
+                gp = self._builder.conditioned(gp, to_tensor(u[None], gp.x))
         return proposals
 
     def _base_inverse(self) -> Tensor | None:
