@@ -7,10 +7,10 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 export OMP_NUM_THREADS ?= 1
 export PYTHONDONTWRITEBYTECODE ?= 1
 
-.PHONY: demo test lint format docs pictures reproduce-quick reproduce reproducing clean
+.PHONY: demo test lint format docs pictures reproduce-quick reproduce reproducing reproduction-check clean
 
 demo: .venv/.installed
-	$(BIN)/lcbo demo --out lcbo-demo
+	$(BIN)/python examples/demo.py --out lcbo-demo
 
 test: lint
 	$(BIN)/python -m pytest -n 2
@@ -29,7 +29,7 @@ docs: .venv/.installed-dev
 
 # The pictures of the README: a real run, to be drawn anew when the default method changes.
 pictures: .venv/.installed
-	$(BIN)/lcbo demo --budget 1000 --out docs/images
+	$(BIN)/python examples/demo.py --budget 1000 --out docs/images
 
 # The paper's experiments. Runs that are there are not run again; a run that fails does not keep the figures
 # from being drawn, but is an error in the end. `reproducing` draws and writes from the results that are there.
@@ -53,6 +53,11 @@ reproduce: .venv/.installed-mujoco
 reproducing: .venv/.installed
 	$(EXPERIMENT) figures $(SPECS) --out docs/images/reproduction
 	$(EXPERIMENT) page $(SPECS) --images docs/images/reproduction --out docs/reproducing.md
+	$(MAKE) reproduction-check
+
+# The committed results and the page written from them; not part of `make test`.
+reproduction-check: .venv/.installed
+	$(EXPERIMENT) check $(SPECS)
 
 .venv:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lcbo needs Python 3.11 or newer")'

@@ -190,7 +190,17 @@ def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     if len(old["asked"]) != len(new["asked"]):
         return f"{len(old['asked'])} against {len(new['asked'])} candidates"
     wrong = [name for name in old["answer"] if old["answer"][name] != new["answer"].get(name)]
-    return f"the answers differ in {', '.join(wrong)}" if wrong else ""
+    sizes = [_apart(old["answer"][name], new["answer"].get(name)) for name in wrong]
+    named = ", ".join(f"{name} ({size:.1g})" for name, size in zip(wrong, sizes, strict=True))
+    return f"the answers differ in {named}" if wrong else ""
+
+
+def _apart(old: Any, new: Any) -> float:
+    """Return the largest relative difference of two lists of numbers; infinite where they are not that."""
+    if not isinstance(old, list) or not isinstance(new, list) or len(old) != len(new):
+        return math.inf
+    pairs = [(float.fromhex(a), float.fromhex(b)) for a, b in zip(old, new, strict=True)]
+    return max((abs(a - b) / max(abs(a), abs(b), 1e-300) for a, b in pairs if a != b), default=0.0)
 
 
 def main() -> None:

@@ -1,1 +1,1 @@
-"""Experiments: specs of problems x methods x seeds, a resumable runner, results, metrics and figures."""
+"""The study of the paper: specs of problems x methods x seeds, their results, claims, figures and pages."""

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.live import Live
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from lcbo.compare.runner import PlannedRun
     from reproduction.harness.results import Results
-    from reproduction.harness.runner import Places, Progress
-    from reproduction.harness.spec import Cell
 
 app = typer.Typer(no_args_is_help=True, help="Run, watch and draw the experiments of a TOML spec.")
 
@@ -36,31 +34,19 @@ def run(
 
     Example: python -m reproduction run reproduction/main.toml --jobs 2 --only lcbo-paper
     """
+    from lcbo.compare.display import compare_visibly, ending_words
     from lcbo.evaluation.pool import available_cores
-    from reproduction.harness.runner import Places, run_missing
 
     console, failed = Console(), 0
     jobs = jobs or available_cores()
     for spec in specs:
-        places = Places.of(spec, root=root, quick=quick)
-        cells = _wanted(places, only)
+        runs = _wanted(spec, root, quick, only)
         begun = time.monotonic()
-        with Live(console=console, refresh_per_second=2, transient=not console.is_terminal) as live:
-
-            def show(progress: Progress, live: Live = live, cells: list[Cell] = cells) -> None:
-                if console.is_terminal:
-                    live.update(_table(cells, progress, jobs))
-
-            progress = run_missing(places, cells, jobs=jobs, watch=show)
+        progress = compare_visibly(runs, jobs, console)
         minutes = (time.monotonic() - begun) / 60
-        console.print(f"{spec.stem}: {len(progress.done)} of {len(cells)} runs done, {minutes:.1f} min")
-        for words in dict.fromkeys(progress.skipped.values()):
-            names = [name for name, reason in progress.skipped.items() if reason == words]
-            console.print(
-                f"skipped {len(names)} runs ({names[0]}, ...): {words}", markup=False, highlight=False
-            )
-        for name, words in progress.failed.items():
-            console.print(f"failed {name}: {words}", markup=False, highlight=False)
+        console.print(f"{spec.stem}: {len(progress.done)} of {len(runs)} runs done, {minutes:.1f} min")
+        for line in ending_words(progress):
+            console.print(line, markup=False, highlight=False)
         failed += len(progress.failed)
     raise typer.Exit(1 if failed else 0)
 
@@ -71,13 +57,12 @@ def status(specs: Specs, root: Root = None, quick: Quick = False) -> None:
 
     Example: python -m reproduction status reproduction/*.toml
     """
-    from reproduction.harness.runner import Places, progress_of
+    from lcbo.compare.display import progress_table
+    from lcbo.compare.runner import Progress
 
-    console = Console()
     for spec in specs:
-        places = Places.of(spec, root=root, quick=quick)
-        cells = _wanted(places, [])
-        console.print(_table(cells, progress_of(places, cells), 0))
+        runs = _wanted(spec, root, quick, [])
+        Console().print(progress_table(runs, Progress.of(runs), 1))
 
 
 @app.command()
@@ -121,7 +106,7 @@ def claims(specs: Specs, root: Root = None, quick: Quick = False) -> None:
 
     Example: python -m reproduction claims reproduction/*.toml
     """
-    from reproduction.claims.claims import judge_all
+    from reproduction.claims.paper import judge_all
 
     shown = Table("claim", "verdict", "with lcbo", "n", box=None)
     for judged in judge_all(_results(specs, root, quick)):
@@ -147,6 +132,28 @@ def page(
 
     write_page(_results(specs, root, quick), out, images)
     Console().print(str(out), highlight=False)
+
+
+@app.command()
+def check(
+    specs: Specs,
+    out: Annotated[Path, typer.Option(help="The page.")] = Path("docs/reproducing.md"),
+    images: Annotated[Path, typer.Option(help="Folder of the figures.")] = Path("docs/images/reproduction"),
+    root: Root = None,
+    quick: Quick = False,
+) -> None:
+    """Check that the page is up to date, decided claims are explained and the results are small.
+
+    Example: python -m reproduction check reproduction/*.toml
+    """
+    from reproduction.harness.runner import RESULTS
+    from reproduction.pages.check import find_faults
+
+    folder = (root or specs[0].parent) / RESULTS
+    faults = find_faults(_results(specs, root, quick), out, images, folder)
+    for line in faults:
+        Console().print(line, markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(1 if faults else 0)
 
 
 Folder = Annotated[Path, typer.Option(help="Folder of results/.")]
@@ -196,51 +203,9 @@ def _results(specs: list[Path], root: Path | None, quick: bool) -> Results:
     return read_results([Places.of(spec, root=root, quick=quick) for spec in specs])
 
 
-def _wanted(places: Places, only: list[str]) -> list[Cell]:
-    cells = places.read().cells()
-    return [cell for cell in cells if not only or any(part in cell.name for part in only)]
+def _wanted(spec: Path, root: Path | None, quick: bool, only: list[str]) -> list[PlannedRun]:
+    from reproduction.harness.runner import Places
 
-
-def _table(cells: list[Cell], progress: Progress, jobs: int) -> Table:
-    """Return finished runs over wanted runs by method and task, what runs now, and the time left."""
-    done = {cell.name for cell in progress.done}
-    tasks = list(dict.fromkeys(cell.task.name for cell in cells))
-    table = Table(title=_headline(cells, progress, jobs), title_justify="left")
-    table.add_column("method")
-    for task in tasks:
-        table.add_column(task, justify="right")
-    for label in dict.fromkeys(cell.entry.label for cell in cells):
-        row = []
-        for task in tasks:
-            here = [c for c in cells if c.entry.label == label and c.task.name == task]
-            finished = sum(c.name in done for c in here)
-            now = [f"{progress.running[c.name] / c.budget:.0%}" for c in here if c.name in progress.running]
-            row.append(f"{finished}/{len(here)} {' '.join(now)}".strip() if here else "")
-        table.add_row(label, *row)
-    return table
-
-
-def _headline(cells: list[Cell], progress: Progress, jobs: int) -> str:
-    headline = f"{len(progress.done)} of {len(cells)} runs done"
-    left = _seconds_left(progress, jobs)
-    if left is not None:
-        headline += f", about {left / 60:.0f} min left"
-    if progress.failed:
-        headline += f", {len(progress.failed)} failed"
-    return headline
-
-
-def _seconds_left(progress: Progress, jobs: int) -> float | None:
-    """Return an estimate from runs of the same method finished so far; any method's where there is none."""
-    if not progress.seconds or not jobs:
-        return None
-    by_label: dict[str, list[float]] = {}
-    for name, seconds in progress.seconds.items():
-        by_label.setdefault(name.split("/")[1], []).append(seconds)
-    every = sum(progress.seconds.values()) / len(progress.seconds)
-    total = 0.0
-    for cell in progress.missing:
-        known = by_label.get(cell.entry.label, [every])
-        share = 1.0 - progress.running.get(cell.name, 0) / cell.budget
-        total += share * sum(known) / len(known)
-    return total / jobs
+    places = Places.of(spec, root=root, quick=quick)
+    runs = places.planned(places.read().cells())
+    return [run for run in runs if not only or any(part in run.name for part in only)]

@@ -10,6 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "lcbo"
 LAYERS = {
     "types": 0,
     "errors": 0,
+    "text": 0,
     "checks": 1,
     "linalg": 1,
     "random": 1,
@@ -26,6 +27,7 @@ LAYERS = {
     "store": 8,
     "loop": 9,
     "reporting": 10,
+    "compare": 10,
     "testing": 10,
     "cli": 11,
     "__init__": 12,
@@ -69,3 +71,26 @@ def test_violation_is_noticed():
         "methods",
     }
     assert imported_parts(ast.parse("def f():\n    from lcbo.models.gp import GP")) == {"models"}
+
+
+def imported_modules(path):
+    """Return the modules of ``lcbo.problems`` that a module imports when it runs, at its top or later."""
+    tree = ast.parse(path.read_text())
+    typing_only = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for node in ast.walk(block)
+    }
+    imports = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and id(n) not in typing_only]
+    return {str(n.module) for n in imports if str(n.module).startswith("lcbo.problems.")}
+
+
+def test_problems_and_their_drawings_do_not_import_each_other():
+    paths = [p for p in (SOURCE / "problems").rglob("*.py") if p.name != "__init__.py"]
+    names = {p: ".".join(["lcbo", *p.relative_to(SOURCE).with_suffix("").parts]) for p in paths}
+    left = {names[p]: imported_modules(p) for p in paths}
+    while free := [name for name, imports in left.items() if not imports & set(left)]:
+        for name in free:
+            del left[name]
+    assert not left, f"these import each other: {sorted(left)}"

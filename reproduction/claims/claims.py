@@ -20,21 +20,23 @@ class Check:
     """One comparison.
 
     Attributes:
+        id: short name, unlike that of any other check of the claim; it does not depend on the runs.
         what: what has to be so.
         seen: the numbers, each with its n.
         holds: whether it is so; ``None`` while there are too few runs.
         n: the fewest runs behind a number of it.
     """
 
+    id: str
     what: str
     seen: str
     holds: bool | None
     n: int
 
 
-def check(what: str, seen: str, holds: bool, n: int) -> Check:
+def check(id: str, what: str, seen: str, holds: bool, n: int) -> Check:
     """Return a check that is decided if there are runs enough."""
-    return Check(what, seen, bool(holds) if n >= LEAST else None, n)
+    return Check(id, what, seen, bool(holds) if n >= LEAST else None, n)
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,11 @@ class Judged:
         return verdict(self.default_checks) if self.default_checks else ""
 
     @property
+    def decided(self) -> bool:
+        """Whether every check for ``lcbo-paper`` is decided."""
+        return all(check.holds is not None for check in self.checks)
+
+    @property
     def n(self) -> str:
         """The numbers of runs behind the decided checks, or behind all where none is."""
         counts = [c.n for c in self.checks if c.holds is not None] or [c.n for c in self.checks]
@@ -92,17 +99,3 @@ def verdict(checks: Sequence[Check]) -> str:
     word = AGREE if all(decided) else PARTLY if any(decided) else NOT
     open_ = len(checks) - len(decided)
     return f"{word} so far ({open_} of {len(checks)} checks open)" if open_ else word
-
-
-def judge_all(results: Results) -> list[Judged]:
-    """Return every claim of the paper, judged."""
-    from reproduction.claims.paper import CLAIMS
-
-    return [
-        Judged(
-            claim,
-            claim.checks(results, "lcbo-paper"),
-            claim.checks(results, "lcbo") if claim.both else (),
-        )
-        for claim in CLAIMS
-    ]

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from lcbo.compare.score import Spread
 from reproduction.claims.claims import Check
-from reproduction.claims.metrics import Spread
 from reproduction.claims.wording import number, spread
 from reproduction.harness.results import Results
 
 
 @dataclass(frozen=True)
 class Reason:
-    """An explanation and the names of the checks that fail where it holds."""
+    """An explanation and the ids of the checks that fail where it holds."""
 
     text: str
     fails: Sequence[str] = ()
@@ -68,31 +68,23 @@ _STEPS = (
 
 EXPLANATIONS: Mapping[str, Sequence[Reason]] = {
     "synthetic-best": [
-        Reason(_GLOBAL, [f"lcbo-paper best on synthetic-{d}" for d in (25, 50, 100)]),
-        Reason(_GLOBAL, [f"lcbo-paper best on synthetic-{d}" for d in (25, 50)]),
+        Reason(_GLOBAL, ["best-synthetic-25", "best-synthetic-50", "best-synthetic-100"]),
+        Reason(_GLOBAL, ["best-synthetic-25", "best-synthetic-50"]),
     ],
-    "synthetic-growth": [Reason(_GROWTH), Reason(_GROWTH, ["the lead of lcbo-paper grows with d"])],
+    "synthetic-growth": [Reason(_GROWTH), Reason(_GROWTH, ["lead-grows"])],
     "synthetic-early": [
-        Reason(
-            _GLOBAL,
-            [
-                f"lcbo-paper on synthetic-{d} after 495 evaluations below every baseline's end"
-                for d in (25, 50, 100)
-            ],
-        )
+        Reason(_GLOBAL, ["early-synthetic-25", "early-synthetic-50", "early-synthetic-100"]),
     ],
-    "real-best": [
-        Reason(f"{_TRUSS} {_CHEETAH}", ["lcbo-paper best on truss-node1", "lcbo-paper best on halfcheetah"])
-    ],
+    "real-best": [Reason(f"{_TRUSS} {_CHEETAH}", ["best-truss-node1", "best-halfcheetah"])],
     "scbo-truss": [
         Reason(
             _LUCKY,
             [
-                "scbo descends on truss-case1, then stagnates",
-                "scbo restarts on truss-case1 when it did in the paper",
-                "scbo restarts on truss-node1 when it did in the paper",
-                "lcbo-paper descends on truss-case1 to the end",
-                "lcbo-paper descends on truss-node1 to the end",
+                "scbo-stagnates-truss-case1",
+                "restart-times-truss-case1",
+                "restart-times-truss-node1",
+                "descends-truss-case1",
+                "descends-truss-node1",
             ],
         )
     ],
@@ -108,7 +100,7 @@ EXPLANATIONS: Mapping[str, Sequence[Reason]] = {
         Reason(
             "With so few seeds of CEI and SCBO chance decides: over all its seeds `lcbo-paper` needs "
             "{first-beam} evaluations.",
-            ["lcbo-paper later than cei", "lcbo-paper later than scbo"],
+            ["later-than-cei", "later-than-scbo"],
         )
     ],
     "beam-stagnation": [
@@ -116,17 +108,17 @@ EXPLANATIONS: Mapping[str, Sequence[Reason]] = {
             "HDsafeBO finds no feasible beam at all: until it knows one, its region is centered on the best "
             "objective, whatever that violates. CEI finds one early and goes on improving, now and then, to "
             "the end.",
-            ["cei descends on beam, then stagnates", "hdsafebo descends on beam, then stagnates"],
+            ["cei-stagnates-beam", "hdsafebo-stagnates-beam"],
         )
     ],
-    "cheetah-close": [Reason(_CHEETAH, ["hdsafebo comparable in the middle", "lcbo-paper ahead at the end"])],
+    "cheetah-close": [Reason(_CHEETAH, ["comparable-in-the-middle", "ahead-at-the-end"])],
     "batch-evaluations": [Reason(_STEPS)],
     "batch-iterations": [
         Reason(
             "More points around the iterate make a better gradient, and the first steps of a large batch are "
             "worth several of a mini-batch. The lead does not last: every step has the same length, however "
             "good its direction.",
-            ["large-batch below mini-batch on synthetic-50 after 90 iterations"],
+            ["large-batch-synthetic-50-100"],
         )
     ],
     "components": [
@@ -138,9 +130,9 @@ EXPLANATIONS: Mapping[str, Sequence[Reason]] = {
             "small box and the short memory cost more than they bring. On the synthetic task the strongest "
             "baseline is a global search with the true hyperparameters, level with the whole.",
             [
-                "no-normalization on truss-case1",
-                "no-normalization on synthetic-50",
-                "no-local-box on synthetic-50",
+                "no-normalization-truss-case1",
+                "no-normalization-synthetic-50",
+                "no-local-box-synthetic-50",
             ],
         )
     ],
@@ -150,23 +142,20 @@ EXPLANATIONS: Mapping[str, Sequence[Reason]] = {
             "{weak-violation}, and no other constant ends as high), but its exploration meets lighter "
             "feasible trusses on the way, and the walk of the growing penalty is outside as well "
             "({growing-violation}).",
-            ["rho-1 stays near its start on truss-case1"],
+            ["stays-at-start-truss-case1"],
         )
     ],
     "penalty-strong": [
         Reason(
             "The step has a fixed length, so the penalty turns it and does not slow it down.",
-            [
-                "rho-1000 highest on synthetic-50 after 495 evaluations",
-                "rho-1000 highest on synthetic-50 after 1000 evaluations",
-            ],
+            ["highest-synthetic-50-50", "highest-synthetic-50-100"],
         )
     ],
     "penalty-growing": [
         Reason(
             "On the truss the seeds of one penalty scatter more ({scatter} at rho = 10) than the medians of "
             "the penalties from 10 to 1000 differ: three seeds do not order them.",
-            ["growing at least as good as every constant on truss-case1"],
+            ["never-worse-truss-case1"],
         )
     ],
 }
@@ -176,7 +165,7 @@ def explanation(results: Results, key: str, checks: Sequence[Check]) -> str:
     """Return our explanation of a claim with these checks, empty where we have none."""
     if all(check.holds is None for check in checks):
         return ""
-    failing = {check.what for check in checks if check.holds is False}
+    failing = {check.id for check in checks if check.holds is False}
     found = [reason.text for reason in EXPLANATIONS.get(key, ()) if set(reason.fails) == failing]
     return " ".join(
         text.format_map({name: _NUMBERS[name](results) for name in names(text)}) for text in found

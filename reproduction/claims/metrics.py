@@ -1,7 +1,6 @@
-"""What is said about runs: medians and quartiles that respect infinity, curves, ranks and paired tests.
+"""Statistics of runs: curves, bands, ranks, paired tests and restarts.
 
-A run without a feasible point has the value infinity (facts: reading 10). Infinity takes part in every order
-statistic: a quartile that would lie between a finite and an infinite value is infinite.
+A run without a feasible point has the value infinity, which takes part in every order statistic.
 """
 
 from __future__ import annotations
@@ -11,47 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from lcbo.compare.score import Spread
 from lcbo.types import Array
 from reproduction.harness.results import Results
 
-
-def quantile(values: npt.ArrayLike, level: float) -> float:
-    """Return the quantile by linear interpolation between order statistics; NaN without values.
-
-    Infinite as soon as an infinite value has a weight in it.
-    """
-    v = np.sort(np.asarray(values, dtype=np.float64))
-    if not v.size:
-        return math.nan
-    position = level * (v.size - 1)
-    below = math.floor(position)
-    share = position - below
-    if share < 1e-12:
-        return float(v[below])
-    if not math.isfinite(v[below + 1]):
-        return math.inf
-    return float((1.0 - share) * v[below] + share * v[below + 1])
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Lower quartile, median and upper quartile of ``n`` values."""
-
-    low: float
-    median: float
-    high: float
-    n: int
-
-    @classmethod
-    def of(cls, values: npt.ArrayLike) -> Spread:
-        """Return the spread of the values that are not NaN."""
-        v = np.asarray(values, dtype=np.float64)
-        v = v[~np.isnan(v)]
-        low, median, high = (quantile(v, level) for level in (0.25, 0.5, 0.75))
-        return cls(low, median, high, v.size)
+BASELINES = ("scbo", "hdsafebo", "cei", "epbo")  # of the paper
 
 
 def curves(
@@ -217,3 +182,30 @@ def strongest(results: Results, task: str, labels: Sequence[str]) -> str | None:
     finals = {label: results.values("main", task, label) for label in labels}
     medians = {label: Spread.of(values).median for label, values in finals.items() if len(values)}
     return min(medians, key=lambda label: medians[label]) if medians else None
+
+
+@dataclass(frozen=True)
+class Restarts:
+    """When the trust regions of a method restarted.
+
+    Attributes:
+        counts: restarts by seed.
+        first: evaluations at the first restart, infinite for a run without.
+        second: evaluations at the second.
+    """
+
+    counts: pd.Series
+    first: Spread
+    second: Spread
+
+
+def restarts(results: Results, task: str, label: str) -> Restarts:
+    """Return the restart statistics of a method on a main task."""
+    events = results.events_of("main", task, label)
+    times: dict[int, list[float]] = {}
+    for seed in events["seed"].unique():
+        again = events[(events["seed"] == seed) & (events["kind"] == "restart")]
+        times[int(seed)] = sorted(float(count) for count in again["evaluations"])
+    nth = [[t[i] if len(t) > i else math.inf for t in times.values()] for i in (0, 1)]
+    counts = pd.Series({seed: len(t) for seed, t in times.items()}, dtype=np.int64)
+    return Restarts(counts, Spread.of(nth[0]), Spread.of(nth[1]))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reproduction.claims import checks as see
-from reproduction.claims.claims import Check, Claim
+from reproduction.claims import checks
+from reproduction.claims.claims import Check, Claim, Judged
 from reproduction.harness.results import Results
 
 SYNTHETIC = ("synthetic-25", "synthetic-50", "synthetic-100")
@@ -26,66 +26,68 @@ _STAGNANT = (
 
 
 def _synthetic(results: Results, ours: str) -> Sequence[Check]:
-    return [see.best_of_all(results, ours, task) for task in SYNTHETIC]
+    return [checks.check_best_of_all(results, ours, task) for task in SYNTHETIC]
 
 
 def _early(results: Results, ours: str) -> Sequence[Check]:
-    return [see.early_below(results, ours, task, 0.5) for task in SYNTHETIC]
+    return [checks.check_early_lead(results, ours, task, 0.5) for task in SYNTHETIC]
 
 
 def _growth(results: Results, ours: str) -> Sequence[Check]:
-    return [see.gaps(results, ours, SYNTHETIC)]
+    return [checks.check_lead_grows(results, ours, SYNTHETIC)]
 
 
 def _real(results: Results, ours: str) -> Sequence[Check]:
-    return [see.best_of_all(results, ours, task) for task in (*TRUSS, "beam", "halfcheetah")]
+    return [checks.check_best_of_all(results, ours, task) for task in (*TRUSS, "beam", "halfcheetah")]
 
 
 def _scbo_truss(results: Results, ours: str) -> Sequence[Check]:
-    checks = []
+    found: list[Check] = []
     for task in TRUSS:
-        checks += [
-            see.stagnates(results, task, "scbo"),
-            see.restarts_twice(results, task),
-            see.restart_times(results, task),
-            see.still_descends(results, task, ours),
+        found += [
+            checks.check_stagnates(results, task, "scbo"),
+            checks.check_restarts_twice(results, task),
+            checks.check_restart_times(results, task),
+            checks.check_descends_to_the_end(results, task, ours),
         ]
-    return checks
+    return found
 
 
 def _epbo_truss(results: Results, ours: str) -> Sequence[Check]:
-    return [c for task in TRUSS for c in see.stuck_high(results, ours, task)]
+    return [c for task in TRUSS for c in checks.check_stuck_high(results, ours, task)]
 
 
 def _epbo_beam(results: Results, _: str) -> Sequence[Check]:
-    return [see.never_feasible(results, "beam", "epbo")]
+    return [checks.check_never_feasible(results, "beam", "epbo")]
 
 
 def _later_beam(results: Results, ours: str) -> Sequence[Check]:
-    return see.later(results, ours, "beam", ("cei", "scbo"))
+    return checks.check_later(results, ours, "beam", ("cei", "scbo"))
 
 
 def _beam_stagnation(results: Results, ours: str) -> Sequence[Check]:
-    stuck = [see.stagnates(results, "beam", label) for label in ("cei", "hdsafebo")]
-    return [*stuck, see.still_descends(results, "beam", ours)]
+    stuck = [checks.check_stagnates(results, "beam", label) for label in ("cei", "hdsafebo")]
+    return [*stuck, checks.check_descends_to_the_end(results, "beam", ours)]
 
 
 def _cheetah(results: Results, ours: str) -> Sequence[Check]:
     return [
-        *see.fastest_start(results, ours, "halfcheetah", ("scbo", "cei")),
-        *see.close_then_behind(results, ours, "halfcheetah", "hdsafebo"),
+        *checks.check_fastest_start(results, ours, "halfcheetah", ("scbo", "cei")),
+        *checks.check_close_then_behind(results, ours, "halfcheetah", "hdsafebo"),
     ]
 
 
 def _per_evaluation(results: Results, _: str) -> Sequence[Check]:
     return [
-        see.best_variant(results, "batch", t, "mini-batch", share) for t in SYNTHETIC for share in (0.2, 1.0)
+        checks.check_best_variant(results, "batch", t, "mini-batch", share)
+        for t in SYNTHETIC
+        for share in (0.2, 1.0)
     ]
 
 
 def _per_iteration(results: Results, _: str) -> Sequence[Check]:
     return [
-        see.better_per_iteration(results, task, label, "mini-batch", share)
+        checks.check_better_per_iteration(results, task, label, "mini-batch", share)
         for task in SYNTHETIC
         for label in ("large-batch", "growing-batch")
         for share in (0.2, 1.0)
@@ -93,19 +95,19 @@ def _per_iteration(results: Results, _: str) -> Sequence[Check]:
 
 
 def _components(results: Results, _: str) -> Sequence[Check]:
-    return [see.equals_baseline(results, task, label) for task in ABLATION for label in COMPONENTS]
+    return [checks.check_equals_baseline(results, task, label) for task in ABLATION for label in COMPONENTS]
 
 
 def _weak_penalty(results: Results, _: str) -> Sequence[Check]:
-    return [see.stays_at_start(results, "truss-case1", "rho-1", "growing")]
+    return [checks.check_stays_at_start(results, "truss-case1", "rho-1", "growing")]
 
 
 def _strong_penalty(results: Results, _: str) -> Sequence[Check]:
-    return see.slowest(results, "synthetic-50", "rho-1000", CONSTANTS)
+    return checks.check_slowest(results, "synthetic-50", "rho-1000", CONSTANTS)
 
 
 def _growing_penalty(results: Results, _: str) -> Sequence[Check]:
-    return [see.never_worse(results, task, "growing", CONSTANTS) for task in ABLATION]
+    return [checks.check_never_worse(results, task, "growing", CONSTANTS) for task in ABLATION]
 
 
 CLAIMS: Sequence[Claim] = (
@@ -238,3 +240,15 @@ CLAIMS: Sequence[Claim] = (
         both=False,
     ),
 )
+
+
+def judge_all(results: Results) -> list[Judged]:
+    """Return every claim of the paper, judged."""
+    return [
+        Judged(
+            claim,
+            claim.checks(results, "lcbo-paper"),
+            claim.checks(results, "lcbo") if claim.both else (),
+        )
+        for claim in CLAIMS
+    ]

@@ -1,4 +1,4 @@
-"""Numbers as a reader wants them, each with how many runs it stands for."""
+"""Numbers as text, each with the number of runs behind it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 
 import pandas as pd
 
-from reproduction.claims.metrics import Paired, Spread
+from lcbo.compare.score import Spread
+from reproduction.claims.metrics import Paired
 
 
 def number(value: float) -> str:

@@ -11,12 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-PAPER = ("scbo", "hdsafebo", "cei", "epbo")  # the baselines of the paper
-OURS = ("lcbo-paper", "lcbo")
-
 
 @dataclass(frozen=True)
-class Look:
+class Style:
     """Color, dash pattern and width of a line."""
 
     color: str
@@ -24,32 +21,32 @@ class Look:
     width: float = 1.6
 
 
-_OWN = Look("#E69F00", width=2.2)
+_OWN = Style("#E69F00", width=2.2)
 
-LOOKS: Mapping[str, Look] = {
-    "lcbo": Look("#D55E00", width=2.2),
+STYLES: Mapping[str, Style] = {
+    "lcbo": Style("#D55E00", width=2.2),
     "lcbo-paper": _OWN,
-    "scbo": Look("#0072B2"),
-    "hdsafebo": Look("#56B4E9"),
-    "cei": Look("#009E73"),
-    "epbo": Look("#CC79A7", "--"),
-    "cobyqa": Look("#000000", "--", 1.2),
-    "cobyla": Look("#666666", "-.", 1.2),
-    "cmaes": Look("#8B7500", "--", 1.2),
-    "sobol": Look("#999999", ":", 1.6),
+    "scbo": Style("#0072B2"),
+    "hdsafebo": Style("#56B4E9"),
+    "cei": Style("#009E73"),
+    "epbo": Style("#CC79A7", "--"),
+    "cobyqa": Style("#000000", "--", 1.2),
+    "cobyla": Style("#666666", "-.", 1.2),
+    "cmaes": Style("#8B7500", "--", 1.2),
+    "sobol": Style("#999999", ":", 1.6),
     "mini-batch": _OWN,
-    "large-batch": Look("#332288"),
-    "growing-batch": Look("#882255"),
-    "no-local-gp": Look("#332288"),
-    "no-local-box": Look("#44AA99"),
-    "no-normalization": Look("#882255"),
+    "large-batch": Style("#332288"),
+    "growing-batch": Style("#882255"),
+    "no-local-gp": Style("#332288"),
+    "no-local-box": Style("#44AA99"),
+    "no-normalization": Style("#882255"),
     "growing": _OWN,
-    "rho-1": Look("#440154"),
-    "rho-10": Look("#3B528B"),
-    "rho-100": Look("#21918C"),
-    "rho-1000": Look("#7AC943"),
+    "rho-1": Style("#440154"),
+    "rho-10": Style("#3B528B"),
+    "rho-100": Style("#21918C"),
+    "rho-1000": Style("#7AC943"),
 }
-_OTHER = Look("#444444", ":")
+_OTHER = Style("#444444", ":")
 
 
 @dataclass(frozen=True)
@@ -78,9 +75,9 @@ VIEWS: Mapping[str, View] = {
 }
 
 
-def look(label: str) -> Look:
-    """Return the look of a label; one that is not known is gray and dotted."""
-    return LOOKS.get(label, _OTHER)
+def style_of(label: str) -> Style:
+    """Return the style of a label; one that is not known is gray and dotted."""
+    return STYLES.get(label, _OTHER)
 
 
 def view(task: str) -> View:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pandas as pd
-
-from reproduction.claims.metrics import Spread
-from reproduction.figures.appearance import look, view
+from reproduction.claims.metrics import Restarts, restarts
+from reproduction.figures.appearance import style_of, view
 from reproduction.figures.panel import (
     INK,
     PALE,
@@ -31,40 +27,13 @@ TASK, METHOD = "truss-case1", "scbo"
 SHOWN = ("lcbo", "lcbo-paper", METHOD)
 
 
-@dataclass(frozen=True)
-class Restarts:
-    """When the trust regions of a method restarted.
-
-    Attributes:
-        counts: restarts by seed.
-        first: evaluations at the first restart, infinite for a run without.
-        second: evaluations at the second.
-    """
-
-    counts: pd.Series
-    first: Spread
-    second: Spread
-
-
-def restarts(results: Results, task: str = TASK, label: str = METHOD) -> Restarts:
-    """Return the restart statistics of a method on a main task."""
-    events = _events(results, task, label)
-    times: dict[int, list[float]] = {}
-    for seed in events["seed"].unique():
-        again = events[(events["seed"] == seed) & (events["kind"] == "restart")]
-        times[int(seed)] = sorted(float(count) for count in again["evaluations"])
-    nth = [[t[i] if len(t) > i else math.inf for t in times.values()] for i in (0, 1)]
-    counts = pd.Series({seed: len(t) for seed, t in times.items()}, dtype=np.int64)
-    return Restarts(counts, Spread.of(nth[0]), Spread.of(nth[1]))
-
-
 def mechanism(results: Results) -> Figure:
     """SCBO's trust region on the truss (right) beside the progress of LCBO and SCBO (left)."""
     figure, panels = new_figure(2, width=5.4)
     lines = series_of(results, "main", TASK, SHOWN)
     missing = missing_text(results, "main", TASK, SHOWN)
     draw_panel(panels[0], TASK, lines, reference=results.reference(TASK), missing=missing)
-    stats = restarts(results)
+    stats = restarts(results, TASK, METHOD)
     if stats.first.n and len(lines):
         _mark_restarts(panels[0], stats)
     _draw_lengths(panels[1], results)
@@ -75,7 +44,7 @@ def _mark_restarts(axes: Axes, stats: Restarts) -> None:
     """Mark the medians of first and second restart."""
     for spread, name in ((stats.first, "1st"), (stats.second, "2nd")):
         if math.isfinite(spread.median):
-            axes.axvline(spread.median, color=look(METHOD).color, lw=0.8, ls=":")
+            axes.axvline(spread.median, color=style_of(METHOD).color, lw=0.8, ls=":")
             axes.annotate(f"{name} restart\n(median)", (spread.median, 0.12), xytext=(3, 0),
                           xycoords=("data", "axes fraction"), textcoords="offset points",
                           va="bottom", fontsize=SIZE - 1, color=INK)  # fmt: skip
@@ -86,7 +55,7 @@ def _draw_lengths(axes: Axes, results: Results) -> None:
 
     dress(axes, f"{view(TASK).title.split(',')[0]}: trust region of {METHOD}", "evaluations")
     axes.set_ylabel("length of the region", fontsize=SIZE)
-    events = _events(results, TASK, METHOD)
+    events = results.events_of("main", TASK, METHOD)
     if not len(events):
         axes.set(xticks=[], yticks=[])
         axes.text(
@@ -99,25 +68,31 @@ def _draw_lengths(axes: Axes, results: Results) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(_power_of_two))
     for _, part in events.groupby("seed"):
         axes.step(
-            part["evaluations"], part["length"], where="post", color=look(METHOD).color, lw=0.9, alpha=0.55
+            part["evaluations"],
+            part["length"],
+            where="post",
+            color=style_of(METHOD).color,
+            lw=0.9,
+            alpha=0.55,
         )
         again = part[part["kind"] == "restart"]
         axes.plot(
-            again["evaluations"], again["length"], "v", ms=5, color=look(METHOD).color, mec="white", mew=0.5
+            again["evaluations"],
+            again["length"],
+            "v",
+            ms=5,
+            color=style_of(METHOD).color,
+            mec="white",
+            mew=0.5,
         )
     axes.set(xlim=(0, results.budget("main", TASK)), ylim=(2.0**-8.5, 2.0))
-    axes.set_title(_sentence(restarts(results)), loc="right", fontsize=SIZE - 1, color=PALE)
+    axes.set_title(_sentence(restarts(results, TASK, METHOD)), loc="right", fontsize=SIZE - 1, color=PALE)
 
 
 def _sentence(stats: Restarts) -> str:
     least, most = int(stats.counts.min()), int(stats.counts.max())
     often = f"{least}" if least == most else f"{least} to {most}"
     return f"{often} restarts (triangles) per run, n={len(stats.counts)}"
-
-
-def _events(results: Results, task: str, label: str) -> pd.DataFrame:
-    events = results.events
-    return events[(events["spec"] == "main") & (events["task"] == task) & (events["label"] == label)]
 
 
 def _power_of_two(value: float, _: object) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from lcbo.types import Array
 from reproduction.claims.metrics import band, curves
-from reproduction.figures.appearance import look, shown, view
+from reproduction.figures.appearance import shown, style_of, view
 from reproduction.harness.results import Results
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def draw_panel(
 
 
 def _draw_line(axes: Axes, line: Series, top: float) -> None:
-    style, x = look(line.label), line.band.index.to_numpy(dtype=np.float64)
+    style, x = style_of(line.label), line.band.index.to_numpy(dtype=np.float64)
     low, median, high = (line.band[name].to_numpy(dtype=np.float64) for name in ("low", "median", "high"))
     if line.n > 1:
         there, alpha = np.isfinite(low), 0.15 if style.dash == "-" else 0.08
@@ -174,8 +174,8 @@ def name_ends(axes: Axes, lines: Sequence[Series]) -> None:
         text = f"{line.text}: none feasible" if nothing else line.text
         axes.annotate(
             text, (1.0, end), xytext=(1.035, place), xycoords="axes fraction", textcoords="axes fraction",
-            va="center", fontsize=SIZE, color=_readable(look(line.label).color), annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "lw": 0.6, "color": look(line.label).color,
+            va="center", fontsize=SIZE, color=_readable(style_of(line.label).color), annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "lw": 0.6, "color": style_of(line.label).color,
                         "shrinkA": 0, "shrinkB": 0, "relpos": (0.0, 0.5)},
         )  # fmt: skip
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reproduction.claims.metrics import band, curves, pooled, strongest
-from reproduction.figures.appearance import PAPER, shown, view
+from reproduction.claims.metrics import BASELINES, band, curves, pooled, strongest
+from reproduction.figures.appearance import shown, view
 from reproduction.figures.panel import (
     Series,
     draw_panel,
@@ -124,7 +124,7 @@ def _tasks(
 
 
 def _draw_task(axes: Axes, results: Results, spec: str, task: str, *, baseline: bool = False) -> None:
-    labels, best = results.labels(spec, task), strongest(results, task, PAPER) if baseline else None
+    labels, best = results.labels(spec, task), strongest(results, task, BASELINES) if baseline else None
     missing = missing_text(results, spec, task, labels)
     rivals = [("main", best)] if best is not None else []
     seeds = _comparable(results, task, [*((spec, label) for label in labels), *rivals])

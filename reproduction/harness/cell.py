@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import json
+import math
 import os
 import platform
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from lcbo.compare.run import Truth, run_to_end, write_result
+from lcbo.compare.score import best_feasible, checkpoints, first_feasible, rounded
 from lcbo.optimizer.answer import versions
 from lcbo.optimizer.optimizer import Optimizer
-from lcbo.problems import Benchmark
 from lcbo.store.describe import describe_value
-from lcbo.types import Array
-from reproduction.harness.score import (
-    best_feasible,
-    checkpoints,
-    first_feasible,
-    rounded,
-    true_values,
-    violation,
-)
 from reproduction.harness.spec import Cell
 
 
@@ -34,92 +25,39 @@ def run_cell(cell: Cell, store: Path, result: Path) -> dict[str, Any]:
     The run goes on from ``store`` if that exists. The function is evaluated without noise once per point;
     the noise of evaluation i is that of the problem's noisy view, whatever the method.
     """
-    truth = cell.task.benchmark(cell.seed)
-    evaluator = _Evaluator(truth, cell.task.noise, cell.seed)
-    problem = truth if evaluator.noisy is None else evaluator.noisy
+    truth = Truth(cell.task.benchmark(cell.seed), cell.task.noise, cell.seed)
     store.parent.mkdir(parents=True, exist_ok=True)
-    options = cell.options(truth)
+    options = cell.options(truth.benchmark)
     with Optimizer(
-        problem, cell.entry.method, budget=cell.budget, rng=cell.seed, options=options, store=store
+        truth.problem, cell.entry.method, budget=cell.budget, rng=cell.seed, options=options, store=store
     ) as optimizer:
-        assert optimizer.store is not None
-        kept: dict[str, Any] = optimizer.store.meta().get("experiment", {"recommended": {}, "seconds": 0.0})
-        marks = set(checkpoints(cell.budget).tolist())
-        start = time.process_time()
-        if optimizer.n_ended in marks:  # it may have been killed between the tell and the mark
-            _mark(optimizer, kept)
-        while batch := optimizer.pending or optimizer.ask():
-            for candidate in batch:
-                kept["seconds"] += time.process_time() - start
-                outcomes = evaluator(candidate.x, optimizer.n_ended)
-                start = time.process_time()
-                optimizer.tell(candidate.id, outcomes)
-                if optimizer.n_ended in marks:
-                    _mark(optimizer, kept)
-        kept["seconds"] += time.process_time() - start
-        summary = _summary(cell, optimizer, evaluator, kept)
-    result.parent.mkdir(parents=True, exist_ok=True)
-    fresh = result.with_suffix(".tmp")
-    fresh.write_text(json.dumps(summary, separators=(",", ":")) + "\n")
-    fresh.replace(result)
+        kept = run_to_end(optimizer, at_checkpoint=_recommended)
+        summary = _summary(cell, optimizer, truth, kept)
+    write_result(result, summary)
     return summary
 
 
-def _mark(optimizer: Optimizer, kept: dict[str, Any]) -> None:
-    """Keep the point the method recommends now."""
-    assert optimizer.store is not None
+def _recommended(optimizer: Optimizer) -> list[float] | None:
     point = optimizer.recommend()
-    kept["recommended"][str(optimizer.n_ended)] = None if point is None else point.tolist()
-    optimizer.store.set_meta(experiment=kept)
+    return None if point is None else list(map(float, point))
 
 
-class _Evaluator:
-    """Evaluates a benchmark once per point without noise, and adds the noise of its noisy view."""
-
-    def __init__(self, truth: Benchmark, noise: float, seed: int) -> None:
-        self.truth = truth
-        self.noisy = truth.noisy(rng=seed, sd=noise) if noise > 0.0 else None
-        self._seen: dict[bytes, dict[str, float]] = {}
-
-    def __call__(self, x: Array, number: int) -> dict[str, float]:
-        """Return what evaluation ``number`` of a run observes at ``x``."""
-        exact = self.exact(x)
-        if self.noisy is None:
-            return {name: exact[name] for name in self.truth.outcomes}
-        self.noisy.resume_at(number)
-        return self.noisy.observed(exact)
-
-    def exact(self, x: Array) -> dict[str, float]:
-        """Return the noise-free outcomes; an expensive benchmark is not asked twice."""
-        key = x.tobytes()
-        if key not in self._seen:
-            self._seen[key] = self.truth.evaluate(x)
-        return self._seen[key]
-
-
-def _summary(cell: Cell, optimizer: Optimizer, evaluator: _Evaluator, kept: dict[str, Any]) -> dict[str, Any]:
-    """Return the compact result of a finished run."""
-    truth = evaluator.truth
+def _summary(cell: Cell, optimizer: Optimizer, truth: Truth, kept: dict[str, Any]) -> dict[str, Any]:
+    """Return the compact result of a finished run, scored without noise."""
     seen = optimizer.log.observations
-    exact = _columns(truth, [evaluator.exact(o.x) for o in seen])
-    values = true_values(truth, exact)
-    best = best_feasible(values)
+    best = best_feasible(truth.benchmark, [truth.exact(o.x) for o in seen])
     marks = checkpoints(cell.budget)
     marks = marks[marks <= len(seen)]
-    advised = [kept["recommended"].get(str(mark)) for mark in marks]
-    at = _columns(truth, [evaluator.exact(np.array(x)) for x in advised if x is not None])
-    objective = truth.objective
-    scored = iter(zip(objective.sign * at[objective.name], violation(truth, at), strict=True))
-    pairs = [(np.nan, np.nan) if x is None else next(scored) for x in advised]
+    advised = [_score(truth, kept["checkpoints"].get(str(mark))) for mark in marks]
     return {
         **description(cell),
         "evaluations": marks.tolist(),
         "best": rounded(best[marks - 1]),
         "iteration": [seen[mark - 1].iteration for mark in marks],
-        "recommended": rounded([value for value, _ in pairs]),
-        "recommended_violation": rounded([error for _, error in pairs]),
+        "recommended": rounded([value for value, _ in advised]),
+        "recommended_violation": rounded([error for _, error in advised]),
         "final": rounded(best[-1:])[0],
-        "first_feasible": first_feasible(values),
+        "first_feasible": first_feasible(best),
         "iterations": seen[-1].iteration,
         "events": optimizer.diagnostics(),
         "seconds": round(kept["seconds"], 1),
@@ -127,6 +65,15 @@ def _summary(cell: Cell, optimizer: Optimizer, evaluator: _Evaluator, kept: dict
         "commit": commit(),
         "machine": machine(),
     }
+
+
+def _score(truth: Truth, x: list[float] | None) -> tuple[float, float]:
+    """Return signed value and largest violation of a point without noise; NaN without a point."""
+    if x is None:
+        return math.nan, math.nan
+    problem, outcomes = truth.benchmark, truth.exact(np.array(x))
+    worst = max((c.violation(outcomes[c.name]) for c in problem.constraints), default=0.0)
+    return problem.objective.sign * outcomes[problem.objective.name], worst
 
 
 def description(cell: Cell) -> dict[str, Any]:
@@ -141,10 +88,6 @@ def description(cell: Cell) -> dict[str, Any]:
         "problem": {"name": cell.task.problem, "variant": dict(cell.task.variant), "noise": cell.task.noise},
         "budget": cell.budget,
     }
-
-
-def _columns(truth: Benchmark, rows: list[dict[str, float]]) -> dict[str, Array]:
-    return {name: np.array([row[name] for row in rows]) for name in truth.outcomes}
 
 
 def commit() -> str | None:

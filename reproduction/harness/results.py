@@ -77,6 +77,11 @@ class Results:
         """Return the rows of `curves` of one label on one task; empty where nothing was run."""
         return self._curves.get((spec, task, label), self.curves.iloc[:0])
 
+    def events_of(self, spec: str, task: str, label: str) -> pd.DataFrame:
+        """Return the rows of `events` of one label on one task; empty where nothing happened."""
+        e = self.events
+        return e[(e["spec"] == spec) & (e["task"] == task) & (e["label"] == label)]
+
     def seeds(self, spec: str, task: str, label: str) -> set[int]:
         """Return the seeds that were run."""
         return set(self.values(spec, task, label).index)

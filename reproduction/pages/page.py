@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-from reproduction.claims.claims import Check, Judged, judge_all
+from lcbo.compare.score import Spread
+from reproduction.claims.claims import Check, Judged
 from reproduction.claims.explanations import explanation
-from reproduction.claims.metrics import Spread, paired, ranks
+from reproduction.claims.metrics import paired, ranks
+from reproduction.claims.paper import judge_all
 from reproduction.claims.wording import against, number, spread
 from reproduction.figures.appearance import view
 from reproduction.harness.results import Results
@@ -31,9 +33,15 @@ WRITTEN = "- page written on "  # the one line that changes without new runs
 def write_page(results: Results, path: Path, images: Path) -> None:
     """Write the page with links to the figures in a folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    link = Path(os.path.relpath(images, path.parent)).as_posix()
     theory = path.with_name(THEORY).exists()
-    path.write_text(page(results, link, more_pictures(images), theory=theory), encoding="utf-8")
+    path.write_text(
+        page(results, link_to(images, path), more_pictures(images), theory=theory), encoding="utf-8"
+    )
+
+
+def link_to(images: Path, path: Path) -> str:
+    """Return the link from a page to a folder."""
+    return Path(os.path.relpath(images, path.parent)).as_posix()
 
 
 def more_pictures(images: Path) -> list[str]:
@@ -114,8 +122,8 @@ def _claim(results: Results, judged: Judged) -> str:
     if default:
         lines.append(f"- With `lcbo` in place of `lcbo-paper`: {default}.")
     why = explanation(results, claim.key, judged.checks)
-    if why:
-        lines.append(f"- Our explanation: {why}")
+    if why or judged.decided:
+        lines.append(f"- Our explanation: {why or 'no explanation written yet.'}")
     lines += ["", "| check | what we saw | n | holds |", "|---|---|---|---|"]
     lines += [_row(c) for c in dict.fromkeys([*judged.checks, *judged.default_checks])]
     return "\n".join(lines) + "\n"

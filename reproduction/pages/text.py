@@ -1,4 +1,4 @@
-"""What the page says in words of its own: how things are scored, and which figure and claims go together."""
+"""The fixed text of the page: how runs are scored, and which figure and claims go together."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reproduction.figures.appearance import LOOKS
+from reproduction.claims.metrics import restarts
+from reproduction.figures.appearance import STYLES
 from reproduction.figures.figures import FIGURES, draw_figures
-from reproduction.figures.mechanism import restarts
 from reproduction.figures.panel import Series, apart, limits, missing_text, series_of
 
 
@@ -86,8 +86,8 @@ def test_names_far_apart_stay_where_they_are():
 
 
 def test_methods_have_colors_of_their_own():
-    methods = [label for label in LOOKS if LOOKS[label].color != LOOKS["lcbo-paper"].color][:9]
-    assert len({LOOKS[label].color for label in methods}) == 9
+    methods = [label for label in STYLES if STYLES[label].color != STYLES["lcbo-paper"].color][:9]
+    assert len({STYLES[label].color for label in methods}) == 9
 
 
 def test_restart_statistics(lab):
@@ -97,7 +97,7 @@ def test_restart_statistics(lab):
     lab.run("main", "truss-case1", "scbo", 0, [1.0], events=[event("restart", 300), event("restart", 700)])
     lab.run("main", "truss-case1", "scbo", 1, [1.0], events=[event("start", 25), event("restart", 400)])
     lab.run("main", "truss-case1", "scbo", 2, [1.0], events=[event("start", 25), event("failure", 400)])
-    found = restarts(lab.read())
+    found = restarts(lab.read(), "truss-case1", "scbo")
     assert found.counts.to_dict() == {0: 2, 1: 1, 2: 0}
     assert (found.first.median, found.first.low, found.first.n) == (400.0, 350.0, 3)
     assert math.isinf(found.second.median)

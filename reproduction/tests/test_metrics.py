@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from reproduction.claims.metrics import (
-    Spread,
     after_design,
     at,
     band,
@@ -19,40 +18,11 @@ from reproduction.claims.metrics import (
     least_p,
     paired,
     pooled,
-    quantile,
     ranks,
     signed_rank_p,
 )
 
 INF = math.inf
-numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12)
-
-
-@settings(deadline=None, max_examples=30)
-@given(values=numbers, level=st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]))
-def test_quantile_of_finite_values_is_numpys(values, level):
-    assert quantile(values, level) == pytest.approx(np.quantile(values, level), abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("values", "low", "median", "high"),
-    [
-        ([3.0, 1.0, INF], 2.0, 3.0, INF),  # the upper quartile is halfway between 3 and infinity
-        ([1.0, 2.0, 3.0, 4.0, INF], 2.0, 3.0, 4.0),  # falls on order statistics
-        ([1.0, INF], INF, INF, INF),
-        ([INF, INF, INF], INF, INF, INF),
-        ([5.0], 5.0, 5.0, 5.0),
-    ],
-)
-def test_infinity_takes_part_in_order_statistics(values, low, median, high):
-    assert Spread.of(values) == Spread(low, median, high, len(values))
-
-
-def test_spread_leaves_missing_values_out():
-    assert Spread.of([math.nan, 1.0, 2.0, 3.0]) == Spread(1.5, 2.0, 2.5, 3)
-    empty = Spread.of([])
-    assert empty.n == 0
-    assert math.isnan(empty.median)
 
 
 def test_curves_keep_their_value_after_an_early_end(lab):

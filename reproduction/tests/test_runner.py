@@ -1,5 +1,6 @@
 """Experiments end to end: killed and resumed, complete and skipped."""
 
+import os
 import subprocess
 import sys
 import time
@@ -8,12 +9,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from lcbo.compare.runner import compare
 from lcbo.evaluation.processes import children
 from lcbo.evaluation.processes import table as table_of_processes
 from lcbo.store.store import tells_in
 from reproduction.harness.cell import run_cell
 from reproduction.harness.results import read_results
-from reproduction.harness.runner import Places, run_missing
+from reproduction.harness.runner import Places
 
 TASKS = """
 budget = 20
@@ -80,7 +82,7 @@ def test_killed_and_resumed_experiment_has_the_table_of_an_uninterrupted_one(tmp
         time.sleep(0.01)
     assert any(not places.result(c).exists() for c in cells)
 
-    progress = run_missing(places, cells, jobs=2, poll=0.02)
+    progress = compare(places.planned(cells), jobs=2, poll=0.02)
     assert not progress.failed
     assert len(progress.done) == count
     pd.testing.assert_frame_equal(table(places), table(whole))
@@ -92,7 +94,7 @@ def test_finished_runs_are_left_alone(tmp_path):
     for cell in cells:
         places.result(cell).parent.mkdir(parents=True, exist_ok=True)
         places.result(cell).write_text("{}")
-    progress = run_missing(places, cells, jobs=1)
+    progress = compare(places.planned(cells), jobs=1)
     assert len(progress.done) == 4
     assert not places.work.exists()
 
@@ -103,12 +105,12 @@ def test_what_is_not_installed_is_skipped_and_what_breaks_has_failed(tmp_path, m
     entries = {"no-such-method": only, "cmaes": only, "lcbo": broken}
     # a package of this name that cannot be imported stands in for one that is not installed
     (tmp_path / "cma.py").write_text("raise ImportError('broken on purpose', name='cma')")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     places = Places.of(write_spec(tmp_path, entries))
-    progress = run_missing(places, places.read().cells(), jobs=2, poll=0.02)
+    progress = compare(places.planned(places.read().cells()), jobs=2, poll=0.02)
     assert set(progress.skipped) == {"draw/no-such-method/0", "draw/cmaes/0"}
     assert "no method 'no-such-method'" in progress.skipped["draw/no-such-method/0"]
     assert "lcbo[cma]" in progress.skipped["draw/cmaes/0"]
     assert set(progress.failed) == {"draw/lcbo/0"}
     assert "no_such_option" in progress.failed["draw/lcbo/0"]
-    assert [cell.name for cell in progress.missing] == ["draw/lcbo/0"]
+    assert [run.name for run in progress.missing] == ["draw/lcbo/0"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from lcbo.problems.gp_sample.gp_sample import GPSample
+from lcbo.problems.gp_sample import GPSample
 from reproduction.theory.residuals import (
     RHO,
     Study,

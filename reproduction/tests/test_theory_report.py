@@ -15,7 +15,8 @@ from reproduction.theory import mechanism2d
 from reproduction.theory import numbers as theory_numbers
 from reproduction.theory.error_functions import KERNELS, batch_slope, dimension_slope
 from reproduction.theory.figures import residual_figure
-from reproduction.theory.mechanism2d_figure import curves, mechanism_figure, median_run
+from reproduction.theory.mechanism2d_figure import mechanism_figure
+from reproduction.theory.numbers import best_curves, median_run
 from reproduction.theory.page import page
 
 
@@ -95,7 +96,7 @@ def test_slopes_of_the_error_function() -> None:
 def test_the_median_run_is_the_middle_one() -> None:
     walk = made_walk(2, 0.1)
     assert median_run(walk, "scbo")["seed"] == 2
-    np.testing.assert_array_equal(curves(walk, "scbo")[1], [np.inf, 2.0, 2.0])
+    np.testing.assert_array_equal(best_curves(walk, "scbo")[1], [np.inf, 2.0, 2.0])
 
 
 def test_the_last_box_drawn_is_the_region_after_the_restart() -> None:

@@ -1,4 +1,4 @@
-"""A boundary to slide along: LCBO and a trust region on the way around a disc.
+"""LCBO and a trust region on the way around a forbidden disc, along whose boundary they have to slide.
 
     min 10 |(x_1, x_2) - a|^2 + sum_{i > 2} (x_i - 1/2)^2   s.t.   10 (R^2 - |(x_1, x_2) - p|^2) <= 0
 
@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from lcbo.compare.score import best_feasible, checkpoints, rounded
 from lcbo.optimizer.answer import versions
 from lcbo.optimizer.optimizer import Optimizer
 from lcbo.problem import Constraint
@@ -27,7 +28,6 @@ from lcbo.problems.base import Benchmark, BestKnown
 from lcbo.random import generator
 from lcbo.types import Array, Candidate
 from reproduction.harness.cell import machine
-from reproduction.harness.score import best_feasible, checkpoints, rounded, true_values
 
 CENTER = np.array([0.5, 0.5])
 RADIUS = 0.33
@@ -72,7 +72,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """Name of its file, without an ending."""
         return f"mechanism-d{self.dim}-{'noisy' if self.noise else 'exact'}"
 
 
@@ -104,7 +104,7 @@ def run(setting: Setting, method: str, seed: int) -> dict[str, Any]:
             asked.append(candidate)
             told.append(truth.to_rows(outcomes))
     points = np.array([candidate.x for candidate in asked])
-    best = best_feasible(true_values(truth, truth.outcomes_at(points)))
+    best = best_feasible(truth, map(truth.evaluate, points))
     events = optimizer.diagnostics()
     changes = [(event["kind"], event["evaluations"], event["length"]) for event in events]
     return {

@@ -8,32 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lcbo.types import Array
-from reproduction.figures.appearance import look
+from reproduction.figures.appearance import style_of
 from reproduction.figures.panel import INK, PALE, SIZE, dress, new_figure
 from reproduction.theory.mechanism2d import CENTER, METHODS, RADIUS, SPREAD, START, AroundTheDisc, Setting
+from reproduction.theory.numbers import best_curves, median_run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-DRAWN = ("lcbo", "scbo")
-SHADES = "Greys_r"
 SEED = 0  # the one that is drawn, whatever came of it
-
-
-def curves(found: Mapping[str, Any], method: str) -> Array:
-    """Best feasible values, one row per seed, infinite before the first."""
-    rows = [run["best"] for run in found["runs"] if run["method"] == method]
-    return np.array([[np.inf if v is None else v for v in row] for row in rows], dtype=np.float64)
-
-
-def median_run(found: Mapping[str, Any], method: str) -> Mapping[str, Any]:
-    """The run that ended in the middle; with an even number, the better of the two there."""
-    runs = [run for run in found["runs"] if run["method"] == method]
-    order = np.argsort(curves(found, method)[:, -1], kind="stable")
-    middle: Mapping[str, Any] = runs[order[(len(runs) - 1) // 2]]
-    return middle
 
 
 def mechanism_figure(found: Mapping[str, Any]) -> Figure:
@@ -83,7 +67,7 @@ def _terrain(axes: Axes, dim: int) -> None:
 
 def _path(axes: Axes, run: Mapping[str, Any], name: str) -> None:
     steps = np.array(run["iterates"])
-    color = look("lcbo").color
+    color = style_of("lcbo").color
     axes.plot(steps[:, 1], steps[:, 2], "-", color=color, lw=1.6, zorder=5)
     axes.plot(steps[:, 1], steps[:, 2], "o", color=color, ms=3.5, mec="white", mew=0.4, zorder=5)
     dress(axes, f"{name}: {len(steps)} iterates", "$x_1$")
@@ -93,7 +77,7 @@ def _path(axes: Axes, run: Mapping[str, Any], name: str) -> None:
 def _boxes(axes: Axes, run: Mapping[str, Any], name: str) -> None:
     from matplotlib.patches import Rectangle
 
-    color = look("scbo").color
+    color = style_of("scbo").color
     changes: list[tuple[float, float, float]] = []
     for _, _, length, x, y in run["boxes"]:
         if not changes or (length, x, y) != changes[-1]:
@@ -115,7 +99,7 @@ def _boxes(axes: Axes, run: Mapping[str, Any], name: str) -> None:
 def _progress(axes: Axes, found: Mapping[str, Any]) -> None:
     x = np.array(found["evaluations"])
     for method in METHODS:
-        rows, style = curves(found, method), look(method)
+        rows, style = best_curves(found, method), style_of(method)
         low, median, high = np.quantile(rows, (0.25, 0.5, 0.75), axis=0, method="inverted_cdf")
         axes.fill_between(x, low, high, step="post", color=style.color, alpha=0.15, lw=0)
         axes.step(
@@ -135,7 +119,7 @@ def _progress(axes: Axes, found: Mapping[str, Any]) -> None:
 def _lengths(axes: Axes, run: Mapping[str, Any], budget: int) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-    color = look("scbo").color
+    color = style_of("scbo").color
     rows = run["boxes"]
     axes.step(
         [r[1] for r in rows] + [budget], [r[2] for r in rows] + [rows[-1][2]], where="post", color=color

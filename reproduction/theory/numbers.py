@@ -1,4 +1,4 @@
-"""What is read off the theory's runs: averages, slopes and growth with the dimension."""
+"""Statistics of the theory's runs: averages, slopes, growth with the dimension, the walk's curves."""
 
 from __future__ import annotations
 
@@ -84,3 +84,17 @@ def growth(runs: Sequence[Run], name: str, boost: int, source: str) -> float:
     """Least-squares exponent in d of the median of the last averages."""
     medians = [float(np.median(at_end(of_dim(runs, d), name, boost, source))) for d in dims(runs)]
     return float(np.polyfit(np.log(dims(runs)), np.log(medians), 1)[0])
+
+
+def best_curves(found: Mapping[str, Any], method: str) -> Array:
+    """Return a method's best feasible values on its walk, one row per seed, infinite before the first."""
+    rows = [run["best"] for run in found["runs"] if run["method"] == method]
+    return np.array([[np.inf if v is None else v for v in row] for row in rows], dtype=np.float64)
+
+
+def median_run(found: Mapping[str, Any], method: str) -> Mapping[str, Any]:
+    """Return the run that ended in the middle; with an even number, the better of the two there."""
+    runs = [run for run in found["runs"] if run["method"] == method]
+    order = np.argsort(best_curves(found, method)[:, -1], kind="stable")
+    middle: Mapping[str, Any] = runs[order[(len(runs) - 1) // 2]]
+    return middle

@@ -16,7 +16,6 @@ from reproduction.theory import numbers
 from reproduction.theory.error_functions import KERNELS, batch_slope, dimension_slope
 from reproduction.theory.figures import TITLES
 from reproduction.theory.mechanism2d import CENTER, METHODS, RADIUS, AroundTheDisc
-from reproduction.theory.mechanism2d_figure import curves
 from reproduction.theory.residuals import first_iteration
 from reproduction.theory.text import (
     ERROR_READING,
@@ -169,7 +168,7 @@ def _walks(walks: Sequence[Mapping[str, Any]]) -> str:
         answer = AroundTheDisc(found["d"]).best_known
         assert answer is not None
         for method in METHODS:
-            ends = curves(found, method)[:, -1]
+            ends = numbers.best_curves(found, method)[:, -1]
             close = int((ends <= answer.value + CLOSE).sum())
             runs = [run for run in found["runs"] if run["method"] == method]
             restarts, misled = "-", "-"

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from lcbo.optimizer.answer import versions
 from lcbo.optimizer.optimizer import Optimizer
-from lcbo.problems.gp_sample.gp_sample import GPSample
+from lcbo.problems.gp_sample import GPSample
 from lcbo.steps.schedules import Power
 from lcbo.types import Array
 from reproduction.harness.cell import machine
@@ -200,7 +200,7 @@ def steepness(problem: GPSample, path: Array) -> float:
 
 
 def first_iteration(bend: float, gamma: float) -> float:
-    """``K~ = 70 gamma^(-8/3) L_m^(4/3)``, from which on the theorem speaks          (paper, appendix)."""
+    """``K~ = 70 gamma^(-8/3) L_m^(4/3)``, from which on the theorem holds          (paper, appendix)."""
     return float(70.0 * gamma ** (-8.0 / 3.0) * bend ** (4.0 / 3.0))
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from lcbo.problems.gp_sample.fourier import FourierSample
-from lcbo.problems.gp_sample.gp_sample import GPSample
+from lcbo.problems.gp_sample import FourierSample, GPSample
 from lcbo.random import generator
 from lcbo.types import Array
 

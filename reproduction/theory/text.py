@@ -1,4 +1,4 @@
-"""The standing words of the theory page: what was run, and how we read it."""
+"""The fixed text of the theory page: what was run, and how we read it."""
 
 INTRODUCTION = """# The theorem and the mechanism in numbers
 

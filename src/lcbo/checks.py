@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from lcbo.errors import ArgumentError
 
 
-def is_integer(value: object) -> bool:
+def is_integer(value: object) -> TypeGuard[int]:
     """Return whether a value is a whole number; truth values are not."""
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Return whether a value is a real number, NaN and infinity included; truth values are not."""
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import lcbo
 from lcbo.cli import app
-from lcbo.cli.exit_codes import EXAMPLES
+from lcbo.cli.arguments import EXAMPLES
 from lcbo.cli.screen import plain
 from lcbo.errors import LcboError
 
@@ -81,18 +81,10 @@ def test_an_unknown_method_is_an_error_in_one_line():
     assert not done.stdout
 
 
-def test_demo_prints_the_design_and_saves_two_pictures(tmp_path):
-    text = invoke("demo", "--budget", "40", "--out", tmp_path)
-    assert "g_disp <= 0" in text
-    assert "slack" in text
-    for name in ("truss25-convergence.png", "truss25-design.png"):
-        assert (tmp_path / name).stat().st_size > 1000
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["demo", "--budget", "none"],
+        ["run", "truss25", "--budget", "none"],
         ["nonsense"],
         ["run", "truss25", "--option", "explore"],
         ["run", "truss25", "--variant", "=3"],

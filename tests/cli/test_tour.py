@@ -16,6 +16,7 @@ def pages():
     readme = (ROOT / "README.md").read_text().partition("## From the command line")[2].partition("\n## ")[0]
     return {
         "README": readme,
+        "comparing": (ROOT / "docs" / "comparing.md").read_text(),
         "cli": (ROOT / "docs" / "cli.md").read_text(),
         "problem-file": (ROOT / "docs" / "problem-file.md").read_text(),
     }

@@ -161,7 +161,7 @@ def test_run_goes_on_after_convergence(name: str) -> None:
 def test_cobyla_s_first_simplex_goes_inwards_from_a_corner() -> None:
     """Every axis is tried one radius into the cube, also from a start on its boundary."""
     corner = np.array([[0.0, 1.0, 0.97]])
-    method = registry.make("cobyla", setup(3, (), n_init=1, starts=corner), {"radius": 0.2})
+    method = registry.make("cobyla", setup(3, Terms(), n_init=1, starts=corner), {"radius": 0.2})
     steps = points(drive(method, lambda u: np.array([10.0 - u.sum(), 0.0, 0.0]), 4))[1:] - corner
     np.testing.assert_allclose(np.sort(np.abs(steps).max(1)), [0.2, 0.2, 0.2])
 
@@ -212,7 +212,7 @@ def test_cmaes_reads_and_writes_no_files(tmp_path: Path, monkeypatch: pytest.Mon
 def test_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cma", None)
     with pytest.raises(ImportError, match=r"method cmaes needs the package cma: pip install 'lcbo\[cma\]'"):
-        registry.make("cmaes", setup(2, ()))
+        registry.make("cmaes", setup(2, Terms()))
 
 
 def test_sobol_points_are_one_scrambled_sequence() -> None:
@@ -230,7 +230,7 @@ def test_sobol_points_are_one_scrambled_sequence() -> None:
 
 
 def test_sobol_can_always_say_more() -> None:
-    method = registry.make("sobol", setup(2, (), n_init=4))
+    method = registry.make("sobol", setup(2, Terms(), n_init=4))
     assert [p.role for p in method.ask(6)] == ["init"] * 4 + ["explore"] * 2
     assert len(method.ask(3)) == 3
     assert method.ask() == []
@@ -240,5 +240,5 @@ def test_sobol_can_always_say_more() -> None:
 @pytest.mark.parametrize("name", ["cobyqa", "cobyla", "cmaes"])
 def test_every_option_reaches_the_method(name: str) -> None:
     defaults = registry.spec(name).options
-    method = registry.make(name, setup(2, ()), {option: 0.125 for option in defaults})
+    method = registry.make(name, setup(2, Terms()), {option: 0.125 for option in defaults})
     assert all(getattr(method.options, option) == 0.125 for option in defaults)

@@ -315,7 +315,7 @@ def test_a_quiet_run_finds_the_constrained_minimum() -> None:
 
 
 def test_looking_at_the_answer_does_not_change_a_run() -> None:
-    setup = Setup(3, 1, (), (None,), None, 4, np.zeros((0, 3)), 0)
+    setup = Setup(3, 1, Terms(), (None,), None, 4, np.zeros((0, 3)), 0)
     watched, alone = registry.make("lcbo", setup), registry.make("lcbo", setup)
     for _ in range(40):
         ours, theirs = watched.ask(2), alone.ask(2)
@@ -327,7 +327,7 @@ def test_looking_at_the_answer_does_not_change_a_run() -> None:
 
 
 def test_batch_longer_than_the_budget_stays_in_the_queue() -> None:
-    setup = Setup(3, 1, (), (None,), 3, 4, np.zeros((0, 3)), 0)
+    setup = Setup(3, 1, Terms(), (None,), 3, 4, np.zeros((0, 3)), 0)
     method = registry.make("lcbo", setup)
     first, rest = method.ask(None, 3), method.ask()
     assert [p.id for p in first] == [0, 1, 2]
@@ -335,7 +335,7 @@ def test_batch_longer_than_the_budget_stays_in_the_queue() -> None:
 
 
 def test_gradient_uncertainty_falls_as_the_model_learns() -> None:
-    setup = Setup(2, 1, (), (0.0,), None, 3, np.zeros((0, 2)), 0)
+    setup = Setup(2, 1, Terms(), (0.0,), None, 3, np.zeros((0, 2)), 0)
     method = registry.make("lcbo", setup)
     assert "gradient_uncertainty" not in method.info()
     shares = []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lcbo.methods.protocol import Proposal
-from lcbo.testing import Run, Subject
+from lcbo.testing import Drive, Subject
 
 SMALL: Mapping[str, Mapping[str, Any]] = {
     "lcbo": {},
@@ -19,7 +19,7 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
 each_method = pytest.mark.parametrize("method", SMALL)
 
 
-def started(method: str, **options: Any) -> Run:
+def started(method: str, **options: Any) -> Drive:
     """A run without end whose initial design is told."""
     run = Subject.of(method, {**SMALL[method], **options}).run(budget=None)
     run.evaluate(run.ask())

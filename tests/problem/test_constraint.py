@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 
 from lcbo.errors import ArgumentError
@@ -86,3 +87,10 @@ def test_violation_is_the_distance_to_the_interval():
 def test_terms_have_one_side_each():
     assert Constraint("y", lb=-1, ub=2).terms(3) == (Term(3, 1.0, 2.0), Term(3, -1.0, -1.0))
     assert Constraint("h", eq=1, tol=0.5).terms(1) == (Term(1, 1.0, 1.0, equality=True, tol=0.5),)
+
+
+def test_slack_is_the_distance_to_the_nearer_limit():
+    values = np.array([1.0, 2.5, 4.0, -1.0])
+    assert Constraint.parse("0 <= c <= 3").slack(values).tolist() == [1.0, 0.5, -1.0, -1.0]
+    assert Constraint.parse("h == 1 +/- 0.5").slack(values).tolist() == [0.5, -1.0, -2.5, -1.5]
+    assert Constraint.parse("c <= 3").slack(2.0) == 1.0

@@ -18,7 +18,7 @@ def test_bounds_in_every_form_agree():
         problem = Problem(bounds)
         np.testing.assert_array_equal(problem.bounds, BOX)
         assert problem.variables == ("x0", "x1")
-        assert problem.dim == 2
+        assert problem.dim == problem.n_variables == 2
 
 
 def test_variable_names_come_from_the_mapping():
@@ -54,8 +54,8 @@ def test_wrong_bounds_are_refused(bounds, message):
 
 def test_fixed_variables_stay_in_x_but_not_in_the_cube():
     problem = Problem([(0, 1), (7, 7), (0, 1)])
-    assert problem.dim == 3
-    assert problem.space.dim == 2
+    assert problem.n_variables == 3
+    assert problem.dim == problem.space.dim == 2
     assert problem.free.tolist() == [True, False, True]
 
 

@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWar
 
 
 def points(problem, n=64):
-    return problem.lb + (problem.ub - problem.lb) * np.random.default_rng(0).random((n, problem.dim))
+    return problem.lb + (problem.ub - problem.lb) * np.random.default_rng(0).random((n, problem.n_variables))
 
 
 @pytest.mark.parametrize("negate", [False, True])
@@ -95,3 +97,10 @@ def test_what_cannot_be_wrapped_is_refused():
     discrete.discrete_inds = [0]
     with pytest.raises(lcbo.ArgumentError, match="continuous inputs only"):
         from_botorch(discrete)
+
+
+def test_missing_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "botorch.test_functions", None)
+    for convert, problem in ((from_botorch, object()), (to_botorch, make("hs71"))):
+        with pytest.raises(ImportError, match=r"pip install 'lcbo\[botorch\]'"):
+            convert(problem)

@@ -71,9 +71,9 @@ class TestProblem:
         again = from_source(through_json(describe_value(problem.source)))
         assert again.evaluate(x) == problem.evaluate(x)
         noisy = problem.noisy(rng=4)
-        noisy.resume_at(7)
+        noisy.continue_after(7)
         noisy_again = from_source(through_json(describe_value(noisy.source)))
-        noisy_again.resume_at(7)
+        noisy_again.continue_after(7)
         assert noisy_again.evaluate(x) == noisy.evaluate(x)
 
     def test_variant_is_part_of_the_recipe(self):

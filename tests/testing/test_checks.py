@@ -219,7 +219,7 @@ class ReadsEqualitiesAsUpperBounds(Sound):
     def best(self) -> int:
         told = self._told()
         y = self.archive.y[told]
-        excess = np.maximum(y[:, 1] - self.setup.terms[0].threshold, 0.0)
+        excess = np.maximum(y[:, 1] - self.setup.terms.threshold[0], 0.0)
         return int(told[np.lexsort((y[:, 0], excess))[0]])
 
 

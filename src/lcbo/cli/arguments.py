@@ -1,20 +1,21 @@
-"""Arguments that several commands share, and reading them."""
+"""Arguments that several commands share, how they are read, and the examples in a command's help."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperCommand
 
 RunFile = Annotated[Path, typer.Argument(metavar="RUN", help="File of the run, such as run.db.")]
 Target = Annotated[
-    str, typer.Argument(metavar="PROBLEM", help="A problem file, or a name out of `lcbo problems`.")
+    str, typer.Argument(metavar="PROBLEM", help="A problem file, or a name from `lcbo problems`.")
 ]
-Budget = Annotated[int | None, typer.Option(help="Evaluations in all.", min=1)]
-Method = Annotated[str | None, typer.Option(help="Name out of `lcbo methods`; lcbo by default.")]
+Budget = Annotated[int | None, typer.Option(help="Total number of evaluations.", min=1)]
+Method = Annotated[str | None, typer.Option(help="Name from `lcbo methods`; lcbo by default.")]
 Seed = Annotated[int | None, typer.Option(help="Seed of the run; 0 by default.", min=0)]
 Options = Annotated[
     list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="Option of the method; repeatable.")
@@ -26,41 +27,69 @@ Variant = Annotated[
 Noise = Annotated[float | None, typer.Option(help="Noise level of a named problem.", min=0.0)]
 Workers = Annotated[int | None, typer.Option(help="Worker processes; -1 for one per core.")]
 Timeout = Annotated[float | None, typer.Option(help="Seconds one evaluation may take.", min=0.0)]
-Retries = Annotated[int | None, typer.Option(help="How often a failed evaluation is tried again.", min=0)]
+Retries = Annotated[int | None, typer.Option(help="Number of times a failed evaluation is repeated.", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Wait = Annotated[
     float, typer.Option(help="Seconds to wait while another process writes to the run.", min=0.0)
 ]
 
+Command = TypeVar("Command", bound=Callable[..., Any])
+EXAMPLES: dict[str, tuple[str, ...]] = {}
+
+
+def examples(*lines: str) -> Callable[[Command], Command]:
+    """Show command lines at the end of a command's help."""
+
+    def keep(command: Command) -> Command:
+        EXAMPLES[command.__name__] = lines
+        return command
+
+    return keep
+
+
+class SpacedLists(TyperCommand):
+    """A command that reads ``--methods a b`` as ``--methods a --methods b``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments after repeating the option."""
+        spread, option = list[str](), ""
+        for word in args:
+            if option == "--methods" and not word.startswith("-") and spread[-1] != option:
+                spread.append(option)
+            option = word if word.startswith("-") else option
+            spread.append(word)
+        return super().parse_args(ctx, spread)
+
 
 def pairs(option: str, texts: Iterable[str] | None) -> dict[str, Any]:
-    """Return ``KEY=VALUE`` texts as a mapping; a value is read as TOML where it is TOML, else as text."""
-    found: dict[str, Any] = {}
-    for text in texts or ():
-        key, sign, value = text.partition("=")
-        if not sign or not key.strip():
-            raise typer.BadParameter(f"expected KEY=VALUE; got {text!r}", param_hint=option)
-        if key.strip() in found:
-            raise typer.BadParameter(f"expected every key once; got {key.strip()!r} twice", param_hint=option)
-        found[key.strip()] = _value(value.strip())
-    return found
+    """Return ``KEY=VALUE`` texts as a mapping; a value that is not valid TOML is a text."""
+    return _mapping(option, texts, _toml_value, "KEY=VALUE")
 
 
 def numbers(option: str, texts: Iterable[str] | None) -> dict[str, float]:
-    """Return ``KEY=NUMBER`` texts as a mapping."""
-    found: dict[str, float] = {}
+    """Return ``NAME=NUMBER`` texts as a mapping."""
+    return _mapping(option, texts, float, "NAME=NUMBER")
+
+
+def _mapping(
+    option: str, texts: Iterable[str] | None, read: Callable[[str], Any], form: str
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for text in texts or ():
-        key, sign, value = text.partition("=")
+        key, sign, value = (part.strip() for part in text.partition("="))
         try:
-            found[key.strip()] = float(value)
+            entry = read(value)
         except ValueError:
             sign = ""
-        if not sign or not key.strip():
-            raise typer.BadParameter(f"expected NAME=NUMBER; got {text!r}", param_hint=option)
+        if not sign or not key:
+            raise typer.BadParameter(f"expected {form}; got {text!r}", param_hint=option)
+        if key in found:
+            raise typer.BadParameter(f"expected every key once; got {key!r} twice", param_hint=option)
+        found[key] = entry
     return found
 
 
-def _value(text: str) -> Any:
+def _toml_value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except (tomllib.TOMLDecodeError, KeyError):

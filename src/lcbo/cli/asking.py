@@ -1,4 +1,4 @@
-"""Candidates out, outcomes in: for laboratories, batch queues and evaluators in any language."""
+"""Commands for evaluations made elsewhere, in a laboratory or a batch queue: new, ask, tell."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ from lcbo.cli.arguments import (
     Target,
     Variant,
     Wait,
+    examples,
     numbers,
     pairs,
 )
-from lcbo.cli.exit_codes import NOTHING, examples
+from lcbo.cli.exit_codes import NOTHING
 from lcbo.errors import RunInUseError, StoreError
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def new(
     option: Options = None,
     variant: Variant = None,
 ) -> None:
-    """Begin a run for ask and tell, where you evaluate the candidates yourself."""
+    """Begin a run for ask and tell: you evaluate the candidates yourself."""
     from lcbo.cli.tasks import read_task
     from lcbo.optimizer.optimizer import Optimizer
 
@@ -70,10 +71,12 @@ def ask(
     run: RunFile,
     n: Annotated[
         int | None,
-        typer.Option("-n", help="How many; without it, what the current iteration still lacks.", min=1),
+        typer.Option(
+            "-n", help="Number of candidates; by default, the rest of the current iteration.", min=1
+        ),
     ] = None,
     pending: Annotated[
-        bool, typer.Option("--pending", help="Show again those handed out and not yet told.")
+        bool, typer.Option("--pending", help="Show the candidates that were handed out and not yet told.")
     ] = False,
     json: Json = False,
     table: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
@@ -109,10 +112,10 @@ def tell(
         list[str] | None, typer.Argument(metavar="NAME=NUMBER", help="Outcomes by name.")
     ] = None,
     failed: Annotated[
-        str | None, typer.Option(metavar="REASON", help="Say that the evaluation failed, and why.")
+        str | None, typer.Option(metavar="REASON", help="Report that the evaluation failed, with the reason.")
     ] = None,
     final: Annotated[
-        bool, typer.Option("--final", help="Say that outcomes not told by now never come.")
+        bool, typer.Option("--final", help="The outcomes not told by now are missing for good.")
     ] = False,
     source: Annotated[
         Path | None,
@@ -122,7 +125,7 @@ def tell(
     ] = None,
     wait: Wait = 60.0,
 ) -> None:
-    """Report what came of candidates; it is on the disk on return, and telling it again does nothing."""
+    """Report outcomes or failures; they are stored on return, and telling them again does nothing."""
     if (id is None) == (source is None):
         raise typer.BadParameter("expected either an ID or --from FILE", param_hint="ID")
     if source is not None and (outcomes or failed is not None or final):
@@ -130,14 +133,14 @@ def tell(
     if id is not None and bool(outcomes) == (failed is not None):
         raise typer.BadParameter("expected either outcomes or --failed REASON", param_hint="NAME=NUMBER")
     told = None if failed is not None else numbers("NAME=NUMBER", outcomes)
-    from lcbo.cli.tell_rows import Told, read_results
+    from lcbo.cli.tell_rows import TellRow, read_results
 
     with _opened(run, wait) as optimizer:
         if source is not None:
             reports = read_results(source, optimizer.problem)
         else:
             assert id is not None
-            reports = [Told(id, told, failed, final)]
+            reports = [TellRow(id, told, failed, final)]
         for number, report in enumerate(reports):
             try:
                 optimizer.tell(report.id, report.outcomes, failed=report.failed, final=report.final)
@@ -149,7 +152,7 @@ def tell(
 
 
 def _opened(run: Path, wait: float) -> Optimizer:
-    """Return the optimizer of a run; others that write to it are waited for."""
+    """Return the optimizer of a run, after waiting until no other process writes to it."""
     from lcbo.optimizer.optimizer import Optimizer
 
     if not run.exists():

@@ -1,4 +1,4 @@
-"""One evaluation, looked at closely: what came back, of which type, how long it took, how noisy it is."""
+"""The command check: evaluate once or more and report values, types, duration and noise."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 from rich.table import Table
 
 from lcbo.cli import screen
-from lcbo.cli.tasks import summary
 from lcbo.errors import ArgumentError
 from lcbo.evaluation.command.problem_file import Task
 from lcbo.evaluation.evaluate import evaluate
 from lcbo.problem import Problem
-from lcbo.reporting.report import duration
+from lcbo.reporting.format import summary
+from lcbo.text import duration
 from lcbo.types import Array
 
 
 def check_task(task: Task, repeats: int) -> bool:
-    """Evaluate a task's start ``repeats`` times and explain what was seen; returns whether it worked."""
+    """Evaluate a task's start ``repeats`` times, print a report, and return whether it worked."""
     problem = task.problem
     if problem.fun is None:
         raise ArgumentError(task.name, "a table [command] to evaluate with", "none")
@@ -45,7 +45,7 @@ def check_task(task: Task, repeats: int) -> bool:
 
 
 def _watched(fun: Callable[[Array], Any], returned: list[Any]) -> Callable[[Array], Any]:
-    """Return the function with a look at what it returns."""
+    """Return the function; it appends what it returns to a list."""
 
     def watched(x: Array) -> Any:
         returned.append(fun(x))
@@ -83,7 +83,7 @@ def _outcomes(problem: Problem, seen: list[dict[str, float]], returned: Any) -> 
 
 
 def _explain(task: Task, seen: list[dict[str, float]], seconds: list[float], returned: Any) -> None:
-    """Say in words what a user should know before spending a budget."""
+    """Print what a user should know before spending a budget."""
     problem = task.problem
     if isinstance(returned, Mapping):
         unused = [str(name) for name in returned if name not in problem.outcomes]

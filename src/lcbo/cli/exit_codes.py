@@ -1,21 +1,3 @@
-"""Exit codes, and the examples that a command's help ends with."""
-
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any, TypeVar
+"""Exit codes of the commands, beside 0 for success and 2 for a wrong command line."""
 
 ERROR, NOT_FEASIBLE, NOTHING, INTERRUPTED = 1, 3, 4, 130
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-EXAMPLES: dict[str, tuple[str, ...]] = {}
-
-
-def examples(*lines: str) -> Callable[[Command], Command]:
-    """Keep command lines to show in the help of a command."""
-
-    def keep(command: Command) -> Command:
-        EXAMPLES[command.__name__] = lines
-        return command
-
-    return keep

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lcbo.cli import screen
-from lcbo.cli.arguments import Json, RunFile
-from lcbo.cli.exit_codes import NOT_FEASIBLE, examples
+from lcbo.cli.arguments import Json, RunFile, examples
+from lcbo.cli.exit_codes import NOT_FEASIBLE
 from lcbo.errors import RunInUseError
+from lcbo.reporting.format import next_command, one_line, run_name, summary
+from lcbo.text import brief
 
 if TYPE_CHECKING:
     from lcbo.store.stored_run import Run, Status
@@ -21,7 +22,7 @@ Output = Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help
 
 @examples("lcbo status run.db", "lcbo status run.db --json")
 def status(run: RunFile, json: Json = False) -> None:
-    """Show on one screen where a run stands."""
+    """Show the state of a run on one screen."""
     from lcbo.store.stored_run import open_run
 
     with open_run(run) as stored:
@@ -88,7 +89,7 @@ def report(run: RunFile, out: Output = None) -> None:
 
 @examples("lcbo unlock run.db")
 def unlock(run: RunFile) -> None:
-    """Take a run from a process on another machine that has died without giving it back."""
+    """Release a run whose process on another machine died without releasing it."""
     from lcbo.store.store import unlock as release
     from lcbo.store.stored_run import open_run
 
@@ -102,10 +103,7 @@ def unlock(run: RunFile) -> None:
 
 
 def _status_facts(run: Run) -> dict[str, Any]:
-    from lcbo.cli.tasks import summary
-    from lcbo.reporting.report import run_name
-
-    at, file = run.status, shlex.quote(str(run.path))
+    at = run.status
     shown: dict[str, Any] = {
         "run": f"{run_name(run)}: {summary(run.problem)}",
         "file": f"{run.path} ({screen.size(run.path)})",
@@ -118,14 +116,14 @@ def _status_facts(run: Run) -> dict[str, Any]:
     }
     failures = [o for o in run.log.observations if o.failed]
     if failures:
-        latest = " ".join(str(failures[-1].failed).split())[:200]
+        latest = brief(one_line(failures[-1].failed), 200)
         shown["failed"] = f"{len(failures)}; the latest, candidate {failures[-1].id}: {latest}"
     pending = [c.id for c in run.pending]
     if pending:
         more = f" and {len(pending) - 20} more" if len(pending) > 20 else ""
         shown["pending"] = ", ".join(map(str, pending[:20])) + more
     if not at.writing:
-        shown["next"] = _next(run, at, file)
+        shown["next"] = next_command(run)
     return {name: value for name, value in shown.items() if value}
 
 
@@ -165,13 +163,6 @@ def _writer(at: Status) -> str:
         return "nobody"
     state = {True: "alive", False: "dead; the next to write takes over", None: "on another machine"}
     return f"{at.writer}, {state[at.writing]}"
-
-
-def _next(run: Run, at: Status, file: str) -> str:
-    if run.problem.fun is None:
-        return f"lcbo ask {file}"
-    spent = at.budget is not None and at.ended >= at.budget
-    return f"lcbo resume {file}" + (f" --budget {2 * (at.budget or 0)}" if spent else "")
 
 
 def _status_json(run: Run, at: Status) -> dict[str, Any]:

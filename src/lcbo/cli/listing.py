@@ -1,4 +1,4 @@
-"""What there is to choose from: benchmark problems and methods."""
+"""Commands that list the benchmark problems and the methods."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.text import Text
 
 import lcbo
 from lcbo.cli import screen
-from lcbo.cli.exit_codes import examples
+from lcbo.cli.arguments import examples
 
 
 @examples("lcbo problems")

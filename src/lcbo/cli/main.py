@@ -1,4 +1,4 @@
-"""The commands together, and what becomes of their errors."""
+"""The application: all commands, and how their errors are reported."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import typer
 from typer.core import TyperGroup
 
 import lcbo
-from lcbo.cli import asking, inspecting, listing, running, screen
-from lcbo.cli.exit_codes import ERROR, EXAMPLES, INTERRUPTED
+from lcbo.cli import asking, comparing, inspecting, listing, running, screen
+from lcbo.cli.arguments import EXAMPLES, SpacedLists
+from lcbo.cli.exit_codes import ERROR, INTERRUPTED
 from lcbo.errors import LcboError
 
 
 class Commands(TyperGroup):
-    """Runs a command and turns the errors a user can do something about into one line."""
+    """Runs a command and prints errors that a user can act on as one line."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was chosen."""
@@ -65,7 +66,7 @@ def main(
 
 
 _PANELS: dict[str, list[Callable[..., None]]] = {
-    "Optimize": [running.run, running.resume, running.check, running.demo],
+    "Optimize": [running.run, running.resume, running.check, comparing.compare],
     "By hand or with a queue": [asking.new, asking.ask, asking.tell],
     "Look at a run": [
         inspecting.status,
@@ -75,9 +76,9 @@ _PANELS: dict[str, list[Callable[..., None]]] = {
         inspecting.export,
         inspecting.unlock,
     ],
-    "What there is": [listing.problems, listing.methods],
+    "Choose from": [listing.problems, listing.methods],
 }
 for _panel, _commands in _PANELS.items():
     for _command in _commands:
         _examples = "Examples:\n" + "\n".join(EXAMPLES[_command.__name__])
-        app.command(rich_help_panel=_panel, epilog=_examples)(_command)
+        app.command(rich_help_panel=_panel, epilog=_examples, cls=SpacedLists)(_command)

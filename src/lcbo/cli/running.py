@@ -1,4 +1,4 @@
-"""Commands that evaluate: run, resume, check, demo."""
+"""Commands that evaluate: run, resume, check."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 import lcbo
 from lcbo.cli import screen
@@ -24,9 +23,10 @@ from lcbo.cli.arguments import (
     Timeout,
     Variant,
     Workers,
+    examples,
     pairs,
 )
-from lcbo.cli.exit_codes import ERROR, INTERRUPTED, NOT_FEASIBLE, examples
+from lcbo.cli.exit_codes import ERROR, INTERRUPTED, NOT_FEASIBLE
 from lcbo.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def run(
         Path | None,
         typer.Option(
             metavar="RUN",
-            help="File that keeps the run, PROBLEM.db by default; a run that is there is continued.",
+            help="File of the run, PROBLEM.db by default; a run found there is continued.",
         ),
     ] = None,
     budget: Budget = None,
@@ -61,8 +61,9 @@ def run(
     retries: Retries = None,
     json: Json = False,
 ) -> None:
-    """Optimize a problem file or a named problem; every evaluation is kept in the run's file."""
-    from lcbo.cli.tasks import read_task, summary
+    """Optimize a problem file or a named problem; the run's file keeps every evaluation."""
+    from lcbo.cli.tasks import read_task
+    from lcbo.reporting.format import summary
 
     task = read_task(problem, pairs("--variant", variant), noise, seed)
     arguments = task.arguments(budget=budget, method=method, seed=seed, options=pairs("--option", option))
@@ -70,7 +71,7 @@ def run(
         path = shlex.quote(problem)
         raise ArgumentError(problem, "a table [command]", f"none; lcbo new run.db {path} is for ask and tell")
     if arguments["budget"] is None:
-        raise ArgumentError("--budget", "evaluations in all, here or as budget in [run]", "none")
+        raise ArgumentError("--budget", "a number of evaluations, here or as budget in [run]", "none")
     file = store or Path(f"{task.name}.db")
     evaluation = task.evaluation(workers=workers, timeout=timeout, retries=retries)
     task.problem.source = {**(task.problem.source or {}), "evaluation": evaluation}
@@ -82,7 +83,7 @@ def run(
 @examples("lcbo resume run.db", "lcbo resume run.db --budget 2000 --workers 4")
 def resume(
     run: RunFile,
-    budget: Annotated[int | None, typer.Option(help="Evaluations in all, to add some.", min=1)] = None,
+    budget: Annotated[int | None, typer.Option(help="New total number of evaluations.", min=1)] = None,
     workers: Workers = None,
     timeout: Timeout = None,
     retries: Retries = None,
@@ -97,7 +98,7 @@ def resume(
         meta, problem, at = stored.meta, stored.problem, stored.status
     source = meta["source"] or {}
     if problem.fun is None and "command" in source:
-        problem = rebuilt_command_problem(meta)  # raises what is the matter with it
+        problem = rebuilt_command_problem(meta)  # raises the reason why it cannot be rebuilt
     if problem.fun is None:
         raise ArgumentError(
             str(run),
@@ -126,7 +127,7 @@ def resume(
 
 
 def _minimize(problem: Problem, file: Path, json: bool, **arguments: Any) -> None:
-    """Run to the end or to Ctrl-C, print the answer and leave with the exit code it deserves."""
+    """Run until the end or Ctrl-C, print the answer and exit with its code."""
     path = shlex.quote(str(file))
     try:
         result = lcbo.minimize(problem, store=file, **arguments)
@@ -153,59 +154,16 @@ def _print_answer(problem: Problem, result: Result, json: bool) -> None:
 @examples("lcbo check problem.toml", "lcbo check problem.toml --repeats 3", "lcbo check truss25 --noise 0.1")
 def check(
     problem: Target,
-    repeats: Annotated[int, typer.Option(help="Evaluate so often; from 2 on the noise is shown.", min=1)] = 1,
+    repeats: Annotated[
+        int, typer.Option(help="Number of evaluations; two or more show the noise.", min=1)
+    ] = 1,
     variant: Variant = None,
     noise: Noise = None,
 ) -> None:
-    """Evaluate the start (or the middle of the box) once and explain what came back."""
+    """Evaluate the start, or the middle of the box, and explain what was returned."""
     from lcbo.cli.checking import check_task
     from lcbo.cli.tasks import read_task
 
     task = read_task(problem, pairs("--variant", variant), noise, seed=None)
     if not check_task(task, repeats):
         raise typer.Exit(ERROR)
-
-
-@examples("lcbo demo", "lcbo demo --out pictures --budget 300")
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the two pictures.")] = Path(),
-    budget: Annotated[int, typer.Option(help="Evaluations in all.", min=4)] = 1000,
-    method: Annotated[str, typer.Option(help="Name of the method.")] = "lcbo",
-    seed: Annotated[int, typer.Option(help="Seed of the run.", min=0)] = 0,
-) -> None:
-    """Minimize the weight of the 25-bar truss and show the design."""
-    problem = lcbo.problems.make("truss25")
-    screen.say(
-        f"25-bar truss: {problem.dim} areas, minimize {problem.objective.name}, "
-        f"subject to {' and '.join(map(str, problem.constraints))}."
-    )
-    result = lcbo.minimize(problem, budget=budget, method=method, rng=seed)
-    if result.x is not None:
-        screen.say(_areas(problem, result))
-    screen.say(screen.limits(problem, result.constr, result.multipliers))
-    name = problem.objective.name
-    screen.say(f"{name} = {result.fun:.6g} after {result.nfev} evaluations. {result.message}")
-    out.mkdir(parents=True, exist_ok=True)
-    best = problem.best_known
-    lcbo.plot_convergence(
-        result,
-        out / "truss25-convergence.png",
-        reference=None if best is None else best.value,
-        label="weight [lb]",
-    )
-    if result.x is not None:
-        problem.plot(result.x, out / "truss25-design.png")
-    screen.say(f"Pictures: {out / 'truss25-convergence.png'} and {out / 'truss25-design.png'}")
-
-
-def _areas(problem: Problem, result: Result) -> Table:
-    """Return the design, five areas to a line."""
-    assert result.x is not None
-    table, columns = Table(box=None, show_header=False, pad_edge=False), 5
-    for _ in range(columns):
-        table.add_column(style="dim")
-        table.add_column(justify="right")
-    cells = [(name, f"{value:.4f}") for name, value in zip(problem.variables, result.x, strict=True)]
-    for first in range(0, len(cells), columns):
-        table.add_row(*(text for cell in cells[first : first + columns] for text in cell))
-    return table

@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lcbo.text import duration
+
 if TYPE_CHECKING:
     from lcbo.optimizer.result import Result
     from lcbo.problem import Problem
@@ -34,7 +36,7 @@ def is_terminal() -> bool:
 
 
 def remark(text: str) -> None:
-    """Print a line for the person, which a pipe does not get."""
+    """Print a line to standard error, which a pipe does not receive."""
     _console(sys.stderr).print(plain(text), soft_wrap=True)
 
 
@@ -46,7 +48,7 @@ def say(*parts: str | Text | Table) -> None:
             console.print(plain(part), soft_wrap=True)
         elif console.is_terminal:
             console.print(part)
-        else:  # a table fills its lines with blanks, which nobody wants in a file
+        else:  # a table fills its lines with blanks, which do not belong in a file
             with console.capture() as drawn:
                 console.print(part)
             sys.stdout.writelines(f"{line.rstrip()}\n" for line in drawn.get().splitlines())
@@ -58,7 +60,7 @@ def say_json(value: Any) -> None:
 
 
 def plain(text: object, style: str = "") -> Text:
-    """Return a text as it is: no markup, and no control characters that could steer a terminal."""
+    """Return a text without markup or control characters, which could change a terminal."""
     shown = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in str(text))
     return Text(shown, style=style)
 
@@ -78,7 +80,7 @@ def number(value: float | None, digits: int = 6) -> Text:
 
 
 def facts(rows: Mapping[str, object]) -> Table:
-    """Return names and what they are, one per line."""
+    """Return a table of names and values, one per line."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -124,7 +126,7 @@ def verdict(room: float) -> Text:
 
 
 def show_answer(problem: Problem, result: Result) -> None:
-    """Print the design, its constraints and what it is worth."""
+    """Print the design, its constraints and its objective."""
     if result.x is None:
         say(result.message)
         return
@@ -168,8 +170,6 @@ def size(path: Path) -> str:
 
 def ago(then: float) -> str:
     """Return how long ago a moment was, in words."""
-    from lcbo.reporting.report import duration
-
     return f"{duration(max(time.time() - then, 0.0))} ago"
 
 

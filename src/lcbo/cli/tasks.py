@@ -1,4 +1,4 @@
-"""From what stands on the command line to a problem and how to run it."""
+"""The problem of a command line, read from a file or by name."""
 
 from __future__ import annotations
 
@@ -37,14 +37,3 @@ def read_task(target: str, variant: Mapping[str, Any], noise: float | None, seed
     if noise is not None:
         problem = lcbo.problems.make(target, **variant).noisy(rng=seed or 0, sd=noise)
     return Task(target.lower(), problem, settings)
-
-
-def summary(problem: Problem) -> str:
-    """Return what is to be solved in one sentence."""
-    goal = "maximize" if problem.objective.maximize else "minimize"
-    shown = [str(c) for c in problem.constraints]
-    words = f"{goal} {problem.objective.name} over {problem.dim} variables"
-    if not shown:
-        return words
-    listed = " and ".join([", ".join(shown[:-1]), shown[-1]] if 1 < len(shown) <= 4 else shown[:1])
-    return f"{words} subject to {listed if len(shown) <= 4 else f'{len(shown)} constraints'}"

@@ -1,6 +1,6 @@
-"""Results of many evaluations out of a CSV or JSON file, as ``lcbo tell --from`` takes them.
+"""Results of many evaluations in a CSV or JSON file, as read by ``lcbo tell --from``.
 
-What ``lcbo ask`` printed may stand beside the outcomes: its columns are recognized and left out.
+The columns that ``lcbo ask`` prints may stay in the file; they are ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lcbo.problem import Problem, outcome_value
 
 
 @dataclass(frozen=True)
-class Told:
+class TellRow:
     """One result: outcomes, or the reason of a failure."""
 
     id: int
@@ -28,7 +28,7 @@ class Told:
     final: bool = False
 
 
-def read_results(path: Path, problem: Problem) -> list[Told]:
+def read_results(path: Path, problem: Problem) -> list[TellRow]:
     """Return the results in a file, all of them checked before any is told; ``-`` reads JSON lines.
 
     Rows without any outcome are not done yet and left out.
@@ -82,7 +82,7 @@ def _cells(row: Mapping[str | None, Any]) -> dict[str, Any]:
     return cells
 
 
-def _result(where: str, entry: Any, problem: Problem) -> Told | None:
+def _result(where: str, entry: Any, problem: Problem) -> TellRow | None:
     """Return one result, ``None`` where there is nothing yet.
 
     An entry is ``{"id": 7, "weight": 5.1}``; its outcomes may also stand under ``"outcomes"``.
@@ -100,6 +100,6 @@ def _result(where: str, entry: Any, problem: Problem) -> Told | None:
     if unknown:
         raise ArgumentError(where, f"outcome names out of {list(problem.outcomes)}", unknown)
     if failed:
-        return Told(int(id), None, str(failed))
+        return TellRow(int(id), None, str(failed))
     told = {name: outcome_value(name, fields[name]) for name in problem.outcomes if name in fields}
-    return Told(int(id), told, None, final) if told else None
+    return TellRow(int(id), told, None, final) if told else None

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from lcbo.loop.stopping import Stopping
 from lcbo.optimizer.optimizer import Optimizer
+from lcbo.text import duration
 
 
 class ProgressBar:
@@ -80,12 +81,4 @@ class ProgressBar:
             limits.append((self._optimizer.budget - self._optimizer.n_ended) * seconds / done)
         left = min((limit for limit in limits if limit is not None), default=None)
         pace = [f"{60.0 * done / seconds:.3g}/min"]
-        return pace if left is None else [*pace, f"{_duration(left)} left"]
-
-
-def _duration(seconds: float) -> str:
-    """Return a duration in the largest unit that fits."""
-    for unit, name in ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min")):
-        if seconds >= 1.5 * unit:
-            return f"{seconds / unit:.1f} {name}"
-    return f"{seconds:.0f} s"
+        return pace if left is None else [*pace, f"{duration(left)} left"]

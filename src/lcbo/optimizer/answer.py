@@ -112,7 +112,7 @@ def stationarity(log: Log, belief: Belief) -> Kkt:
 
 def versions() -> dict[str, str]:
     """Return the versions a result depends on, without importing the packages."""
-    packages = ("lcbo", "torch", "botorch", "numpy", "scipy")
+    packages = ("lcbo", "torch", "numpy", "scipy")
     return {"python": platform.python_version()} | {name: version(name) for name in packages}
 
 

@@ -126,7 +126,7 @@ class Log:
         return History(
             variables=problem.variables,
             id=np.array([o.id for o in seen], dtype=np.int64),
-            X=np.array([o.x for o in seen]).reshape(len(seen), problem.dim),
+            X=np.array([o.x for o in seen]).reshape(len(seen), problem.n_variables),
             outcomes={name: rows[:, row] for row, name in enumerate(problem.outcomes)},
             role=np.array([o.role for o in seen], dtype=np.str_),
             iteration=np.array([o.iteration for o in seen], dtype=np.int64),

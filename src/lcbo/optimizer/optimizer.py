@@ -100,7 +100,7 @@ class Optimizer:
             )
             self._begin(past)
             if past is not None:
-                problem.resume_at(self.n_ended)
+                problem.continue_after(self.n_ended)
                 self._extend(budget)
             elif store is not None:
                 self.store = Store.create(

@@ -51,10 +51,12 @@ def read_points(argument: str, points: ArrayLike, problem: Problem) -> Array:
     try:
         array = np.array(points, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ArgumentError(argument, f"points of {problem.dim} numbers", repr(points)) from None
+        raise ArgumentError(argument, f"points of {problem.n_variables} numbers", repr(points)) from None
     array = array[None, :] if array.ndim == 1 else array
-    if array.ndim != 2 or array.shape[1] != problem.dim or not len(array):
-        raise ArgumentError(argument, f"one or more points of {problem.dim} numbers", f"shape {array.shape}")
+    if array.ndim != 2 or array.shape[1] != problem.n_variables or not len(array):
+        raise ArgumentError(
+            argument, f"one or more points of {problem.n_variables} numbers", f"shape {array.shape}"
+        )
     outside = ~((array >= problem.lb) & (array <= problem.ub))
     if outside.any():
         row, column = np.argwhere(outside)[0]

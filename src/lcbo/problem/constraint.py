@@ -29,6 +29,9 @@ class Objective:
     def __post_init__(self) -> None:
         check_name("objective", self.name)
 
+    def __str__(self) -> str:
+        return f"{'maximize' if self.maximize else 'minimize'} {self.name}"
+
     @property
     def sign(self) -> float:
         """-1 if the outcome is to be maximized, else 1: times it, less is better."""

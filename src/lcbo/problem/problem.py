@@ -1,8 +1,7 @@
-"""What is to be solved, in the user's words: variables, outcomes, thresholds, noise.
+"""A problem: variables, outcomes, thresholds and noise in user units, and the output rows the methods see.
 
-This is the only place where user units and signs turn into the output rows the methods see: row 0 is the
-objective, negated when it is maximized; rows 1..m are the constrained outcomes in the order they are
-first named.
+Row 0 is the objective, negated when it is maximized; rows 1..m are the constrained outcomes in the order
+they are first named.
 """
 
 from __future__ import annotations
@@ -10,15 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from lcbo.checks import is_number, number
 from lcbo.errors import ArgumentError, OutcomeError
 from lcbo.problem.constraint import Constraint, Objective, check_name
+from lcbo.problem.scipy import ConstraintFunction, bounds_array, is_nonlinear_constraint
 from lcbo.problem.space import Space
 from lcbo.terms import Terms
+from lcbo.text import described
 from lcbo.types import Array
 
 if TYPE_CHECKING:
@@ -27,7 +28,13 @@ if TYPE_CHECKING:
     BoundsLike: TypeAlias = Sequence[tuple[float, float]] | Array | Mapping[str, tuple[float, float]] | Bounds
     ConstraintLike: TypeAlias = Constraint | str | NonlinearConstraint
 
-__all__ = ["Constraint", "Objective", "Problem", "outcome_value"]
+
+@runtime_checkable
+class NamedFunction(Protocol):
+    """A function that knows variables and outcomes by name, such as a `Command`."""
+
+    def bound_to(self, problem: Problem, outcomes: Sequence[str]) -> Callable[[Array], Any]:
+        """Return the function for the variables of a problem and the outcomes it must give."""
 
 
 class Problem:
@@ -45,7 +52,8 @@ class Problem:
         deterministic: says that two evaluations of one point agree.
 
     Attributes:
-        dim: number of variables, fixed ones included.
+        dim: number ``d`` of free variables, as in `Space` and in the methods.
+        n_variables: number of variables, fixed ones included: the length of a point.
         lb: lower bounds, one per variable; ``ub`` likewise, ``bounds`` both as ``n x 2``.
         variables: names of the variables.
         free: mask of the variables that are not fixed.
@@ -76,7 +84,7 @@ class Problem:
         self.free = self.space.free
         if not self.space.dim:
             raise ArgumentError("bounds", "at least one variable with low < high", "only fixed variables")
-        self.dim = self.lb.size
+        self.dim, self.n_variables = self.space.dim, self.lb.size
         self.objective = _read_objective(objective)
         self.constraints, functions = _read_constraints(constraints)
         self.outcomes = _outcome_names(self.objective, self.constraints)
@@ -86,10 +94,11 @@ class Problem:
         self.deterministic = all(self.noise.get(name) == 0.0 for name in self.outcomes)
         if fun is not None and not callable(fun):
             raise ArgumentError("fun", "a function of one point", repr(fun))
-        self._functions = functions
-        if fun is not None and hasattr(fun, "bound_to"):  # a Command, which writes and reads the names
-            fun = fun.bound_to(self, self._own_outcomes())
-        self.fun = fun if fun is None or not functions else self._joined(fun)
+        elsewhere = {c.name for function in functions for c in function.constraints}
+        own = [name for name in self.outcomes if name not in elsewhere]
+        if isinstance(fun, NamedFunction):
+            fun = fun.bound_to(self, own)
+        self.fun = fun if fun is None or not functions else self._joined(fun, own, functions)
 
     @property
     def bounds(self) -> Array:
@@ -108,13 +117,13 @@ class Problem:
         return tuple(None if (sd := self.noise.get(name)) is None else sd**2 for name in self.outcomes)
 
     def evaluate(self, x: Array) -> dict[str, float]:
-        """Call the problem's function at ``x`` and return its outcomes by name."""
+        """Return the outcomes at ``x`` by name, as `read` out of what ``fun`` returns."""
         if self.fun is None:
             raise ArgumentError("fun", "a Problem built with fun=...", "a Problem without a function")
         return self.read(self.fun(np.array(x, dtype=np.float64)))
 
-    def resume_at(self, count: int) -> None:
-        """Take note that ``count`` evaluations were made before; only a random function needs to know."""
+    def continue_after(self, n_ended: int) -> None:
+        """Called when a run resumes after ``n_ended`` evaluations; only a random function needs to know."""
 
     def read(self, returned: object) -> dict[str, float]:
         """Return the problem's outcomes out of whatever a function returned; names not needed are left out.
@@ -172,29 +181,19 @@ class Problem:
         if len(names) == 1:
             return {names[0]: outcome_value(names[0], returned)}
         expected = f"a mapping with the outcomes {list(names)}, or (f, c)"
-        raise OutcomeError(f"fun: expected {expected}; got {_described(returned)}")
+        raise OutcomeError(f"fun: expected {expected}; got {described(returned)}")
 
-    def _own_outcomes(self) -> list[str]:
-        """Return the outcomes that are not components of SciPy constraints."""
-        extra = [name for _, names in self._functions for name in names]
-        return [name for name in self.outcomes if name not in extra]
-
-    def _joined(self, fun: Callable[[Array], Any]) -> Callable[[Array], dict[str, Any]]:
-        """Return a function that adds the components of the SciPy constraints to what ``fun`` returns."""
-        own = self._own_outcomes()
+    def _joined(
+        self, fun: Callable[[Array], Any], own: Sequence[str], functions: Sequence[ConstraintFunction]
+    ) -> Callable[[Array], dict[str, Any]]:
+        """Return a function that adds the components of SciPy constraints to the outcomes of ``fun``."""
 
         def joined(x: Array) -> dict[str, Any]:
             returned = fun(x)
-            outcomes = (
-                dict(returned) if isinstance(returned, Mapping) else self._read_positional(returned, own)
-            )
-            for function, names in self._functions:
-                values = np.atleast_1d(function(x))
-                if values.shape != (len(names),):
-                    expected = f"{len(names)} values, as many as its lb and ub have"
-                    raise OutcomeError(f"NonlinearConstraint: expected {expected}; got shape {values.shape}")
-                outcomes.update(zip(names, values, strict=True))
-            return outcomes
+            named = dict(returned) if isinstance(returned, Mapping) else self._read_positional(returned, own)
+            for function in functions:
+                named.update(function(x))
+            return named
 
         return joined
 
@@ -205,22 +204,16 @@ def outcome_value(name: str, value: object) -> float:
         value = value.detach().cpu().numpy()
     if isinstance(value, np.ndarray) and value.size == 1:
         value = value.reshape(())[()]
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise OutcomeError(f"outcome {name!r}: expected a real number; got {_described(value)}")
+    if not is_number(value):
+        raise OutcomeError(f"outcome {name!r}: expected a real number; got {described(value)}")
     return float(value)
-
-
-def _described(value: object) -> str:
-    text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
 
 
 def _read_bounds(bounds: Any) -> tuple[tuple[str, ...], Array, Array]:
     """Return variable names, lower and upper bounds."""
-    if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
-        bounds = np.column_stack(np.broadcast_arrays(*np.atleast_1d(bounds.lb, bounds.ub)))
+    bounds = bounds_array(bounds)
     if isinstance(bounds, str) or not isinstance(bounds, Mapping | Iterable):
-        raise ArgumentError("bounds", "a (low, high) pair per variable", _described(bounds))
+        raise ArgumentError("bounds", "a (low, high) pair per variable", described(bounds))
     pairs = bounds if isinstance(bounds, Mapping) else {f"x{i}": pair for i, pair in enumerate(bounds)}
     if not pairs:
         raise ArgumentError("bounds", "a (low, high) pair per variable", "none")
@@ -236,9 +229,9 @@ def _read_pair(name: str, pair: Any) -> tuple[float, float]:
     values = (
         list(pair) if isinstance(pair, Sequence | np.ndarray) and not isinstance(pair, str | range) else []
     )
-    if len(values) != 2 or any(isinstance(v, bool | np.bool_) or not isinstance(v, Real) for v in values):
+    if len(values) != 2 or not all(map(is_number, values)):
         expected = "a (low, high) pair of numbers (integer and categorical inputs are not supported)"
-        raise ArgumentError(argument, expected, _described(pair))
+        raise ArgumentError(argument, expected, described(pair))
     low, high = float(values[0]), float(values[1])
     if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(high - low)):
         raise ArgumentError(argument, "finite numbers", (low, high))
@@ -252,44 +245,28 @@ def _read_objective(objective: str | Objective) -> Objective:
         return objective
     if isinstance(objective, str):
         return Objective(objective)
-    raise ArgumentError("objective", "an outcome name or an Objective", _described(objective))
+    raise ArgumentError("objective", "an outcome name or an Objective", described(objective))
 
 
-def _read_constraints(constraints: Any) -> tuple[tuple[Constraint, ...], list[tuple[Any, list[str]]]]:
-    """Return the constraints, and SciPy constraint functions with the outcome names they got."""
+def _read_constraints(constraints: Any) -> tuple[tuple[Constraint, ...], list[ConstraintFunction]]:
+    """Return the constraints, and the functions of those that SciPy's objects bring along."""
     single = isinstance(constraints, Constraint | str) or hasattr(constraints, "fun")
     if not single and (isinstance(constraints, Mapping) or not isinstance(constraints, Iterable)):
-        raise ArgumentError("constraints", "a list of constraints", _described(constraints))
+        raise ArgumentError("constraints", "a list of constraints", described(constraints))
     read: list[Constraint] = []
-    functions: list[tuple[Any, list[str]]] = []
-    count = 0
+    functions: list[ConstraintFunction] = []
     for entry in [constraints] if single else constraints:
         if isinstance(entry, Constraint):
             read.append(entry)
         elif isinstance(entry, str):
             read.append(Constraint.parse(entry))
-        elif all(hasattr(entry, name) for name in ("fun", "lb", "ub")):
-            components = _scipy_components(entry, count)
-            count += len(components)
-            read += components
-            functions.append((entry.fun, [c.name for c in components]))
+        elif is_nonlinear_constraint(entry):
+            functions.append(ConstraintFunction(entry, sum(len(f.constraints) for f in functions)))
+            read += functions[-1].constraints
         else:
             expected = "a Constraint, a text such as 'stress <= 40000' or a SciPy NonlinearConstraint"
-            raise ArgumentError("constraints", expected, _described(entry))
+            raise ArgumentError("constraints", expected, described(entry))
     return tuple(read), functions
-
-
-def _scipy_components(constraint: Any, first: int) -> list[Constraint]:
-    """Return one constraint per component, named ``c{first}``, ``c{first + 1}``, ..."""
-    components = []
-    for i, (lb, ub) in enumerate(np.broadcast(*np.atleast_1d(constraint.lb, constraint.ub))):
-        if lb == ub:
-            expected = (
-                "lb < ub; for an equality return the value from fun and use Constraint(name, eq=..., tol=...)"
-            )
-            raise ArgumentError(f"NonlinearConstraint component {i}", expected, f"lb = ub = {lb:g}")
-        components.append(Constraint(f"c{first + i}", lb=float(lb), ub=float(ub)))
-    return components
 
 
 def _outcome_names(objective: Objective, constraints: Sequence[Constraint]) -> tuple[str, ...]:
@@ -316,7 +293,4 @@ def _read_noise(noise: Any, deterministic: bool, outcomes: tuple[str, ...]) -> d
     unknown = [name for name in by_name if name not in outcomes]
     if unknown:
         raise ArgumentError("noise", f"names out of {list(outcomes)}", unknown)
-    for name, sd in by_name.items():
-        if isinstance(sd, bool) or not isinstance(sd, Real) or not 0.0 <= float(sd) < math.inf:
-            raise ArgumentError(f"noise of {name!r}", "a finite standard deviation of at least 0", repr(sd))
-    return {name: float(sd) for name, sd in by_name.items()}
+    return {name: number(f"noise of {name!r}", sd, least=0) for name, sd in by_name.items()}

@@ -42,7 +42,3 @@ class Space:
         inside = np.clip(self._low + u * (self._high - self._low), self._low, self._high)
         x[..., self.free] = np.where(u >= 1.0, self._high, inside)
         return x
-
-    def contains(self, x: Array) -> bool:
-        """Return whether every coordinate of ``x`` (``... x len(lb)``) is a number within the bounds."""
-        return bool(np.all((x >= self.lb) & (x <= self.ub)))

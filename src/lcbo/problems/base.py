@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from lcbo import checks
 from lcbo.errors import ArgumentError
 from lcbo.problem import Constraint, Objective, Problem
+from lcbo.problems.figures import drawing_of
 from lcbo.problems.noise import NoisyView
-from lcbo.problems.variants import check_integer
 from lcbo.types import Array
 
 _SLACK = 1e-9  # of the range: a point mapped from the unit cube may leave its bounds by rounding
@@ -62,7 +66,7 @@ class Benchmark(Problem):
         noise_scale: Mapping[str, float],
         noise_level: float = 0.1,
     ) -> None:
-        super().__init__(bounds, tuple(constraints), objective, fun=self.evaluate, deterministic=True)
+        super().__init__(bounds, tuple(constraints), objective, fun=self._outcomes, deterministic=True)
         self.best_known = best_known
         self.noise_scale = dict(noise_scale)
         self.noise_level = noise_level
@@ -72,19 +76,18 @@ class Benchmark(Problem):
         """Every outcome of ``n x d`` valid points as arrays of length ``n``; no checks."""
 
     def evaluate(self, x: npt.ArrayLike) -> dict[str, float]:
-        """Noise-free outcomes of one point, by name.
+        """Noise-free outcomes of one point by name, those without a constraint too.
 
         Raises:
             ArgumentError: If ``x`` has the wrong length, is not finite or lies outside the bounds.
         """
-        outcomes = self.outcomes_at(self._checked_point(x)[None, :])
-        return {name: float(values[0]) for name, values in outcomes.items()}
+        return self._outcomes(x)
 
     def evaluate_batch(self, X: npt.ArrayLike) -> dict[str, Array]:
         """Noise-free outcomes of ``n x d`` points: arrays of length ``n``, checked as in `evaluate`."""
         points = _numbers("X", X)
-        if points.ndim != 2 or points.shape[1] != self.dim:
-            raise ArgumentError("X", f"an n x {self.dim} array", f"shape {points.shape}")
+        if points.ndim != 2 or points.shape[1] != self.n_variables:
+            raise ArgumentError("X", f"an n x {self.n_variables} array", f"shape {points.shape}")
         return self.outcomes_at(self._checked("X", points))
 
     def noisy(self, rng: int = 0, sd: float | Mapping[str, float] | None = None) -> NoisyView:
@@ -95,8 +98,7 @@ class Benchmark(Problem):
             sd: A level multiplied with `noise_scale` (None: `noise_level`), or standard deviations by
                 outcome name in the outcomes' own units.
         """
-        check_integer("rng", rng, 0)
-        return NoisyView(self, rng, self.noise_sd(sd))
+        return NoisyView(self, checks.integer("rng", rng, 0), self.noise_sd(sd))
 
     def noise_sd(self, sd: float | Mapping[str, float] | None = None) -> dict[str, float]:
         """Standard deviation each outcome gets in `noisy`, by name."""
@@ -118,9 +120,7 @@ class Benchmark(Problem):
         return max((c.violation(outcomes[c.name]) for c in self.constraints), default=0.0)
 
     def plot(self, x: npt.ArrayLike, path: str | Path | None = None) -> Any:
-        """Draw a design; here as a plane through ``x`` in the first two variables.
-
-        Problems with a physical shape draw that instead.
+        """Draw a design: its shape where it has one, else a plane through ``x`` in two variables.
 
         Args:
             x: The design.
@@ -129,14 +129,17 @@ class Benchmark(Problem):
         Returns:
             The matplotlib ``Figure``.
         """
-        from lcbo.problems.slice_drawing import draw_slice
+        return drawing_of(type(self))(self, self._checked_point(x), path)
 
-        return draw_slice(self, self._checked_point(x), path)
+    def _outcomes(self, x: npt.ArrayLike) -> dict[str, float]:
+        """Return all outcomes of one point; this is the problem's ``fun``."""
+        outcomes = self.outcomes_at(self._checked_point(x)[None, :])
+        return {name: float(values[0]) for name, values in outcomes.items()}
 
     def _checked_point(self, x: npt.ArrayLike) -> Array:
         point = _numbers("x", x)
-        if point.shape != (self.dim,):
-            raise ArgumentError("x", f"{self.dim} numbers", f"an array of shape {point.shape}")
+        if point.shape != (self.n_variables,):
+            raise ArgumentError("x", f"{self.n_variables} numbers", f"an array of shape {point.shape}")
         checked: Array = self._checked("x", point[None, :])[0]
         return checked
 
@@ -159,3 +162,22 @@ def _numbers(argument: str, values: npt.ArrayLike) -> Array:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ArgumentError(argument, "an array of real numbers", repr(values)) from None
+
+
+@cache
+def _answers(problem: str) -> dict[str, dict[str, Any]]:
+    text = files("lcbo.problems").joinpath("data", f"{problem}.json").read_text(encoding="utf-8")
+    answers: dict[str, dict[str, Any]] = json.loads(text)
+    return answers
+
+
+def stored_answer(problem: str, variant: str, factor: float = 1.0) -> BestKnown | None:
+    """Return a stored answer with its value multiplied by ``factor``, ``None`` where there is none.
+
+    The answers that were computed once stand in ``data/{problem}.json``, by variant.
+    """
+    entry = _answers(problem).get(variant)
+    if entry is None:
+        return None
+    x = None if entry["x"] is None else np.array(entry["x"], dtype=np.float64)
+    return BestKnown(factor * entry["value"], x, entry["how"], entry["reference"])

@@ -1,7 +1,7 @@
 """Test problems of BoTorch as benchmarks, and benchmarks as test problems of BoTorch.
 
 BoTorch calls a point feasible when its slacks are >= 0; here an outcome g = -slack is feasible at <= 0.
-BoTorch is imported when one of the functions is called.
+BoTorch is an extra, ``lcbo[botorch]``, and imported when one of the functions is called.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ class BotorchProblem(Benchmark):
     """
 
     def __init__(self, test_problem: Any) -> None:
-        from botorch.test_functions.base import ConstrainedBaseTestProblem, MultiObjectiveTestProblem
-
-        if not isinstance(test_problem, ConstrainedBaseTestProblem):
+        base = _botorch_base()
+        if not isinstance(test_problem, base.ConstrainedBaseTestProblem):
             expected = "a BoTorch ConstrainedBaseTestProblem"
             raise ArgumentError("test_problem", expected, type(test_problem).__name__)
-        if isinstance(test_problem, MultiObjectiveTestProblem):
+        if isinstance(test_problem, base.MultiObjectiveTestProblem):
             raise ArgumentError(
                 "test_problem", "a single objective", f"{test_problem.num_objectives} objectives"
             )
@@ -75,7 +74,7 @@ class BotorchProblem(Benchmark):
         except (AttributeError, NotImplementedError):
             return None
         reference = f"BoTorch, {type(self.test_problem).__name__}"
-        for x in np.atleast_2d(getattr(self.test_problem, "optimizers", np.empty((0, self.dim)))):
+        for x in np.atleast_2d(getattr(self.test_problem, "optimizers", np.empty((0, self.n_variables)))):
             inside = np.clip(np.asarray(x, dtype=np.float64), self.lb, self.ub)
             close = abs(self.evaluate(inside)["f"] - value) <= 1e-4 * max(1.0, abs(value))
             if close and self.violation(inside) == 0.0:
@@ -93,18 +92,18 @@ def to_botorch(problem: Problem) -> Any:
 
     slack = y - lb, ub - y or tol - |y - eq|, feasible at >= 0.
     """
+    base: Any = _botorch_base()
     import torch
-    from botorch.test_functions.base import ConstrainedBaseTestProblem
 
     def _flat(X: Tensor) -> Array:
-        flat: Array = X.detach().reshape(-1, problem.dim).double().numpy()
+        flat: Array = X.detach().reshape(-1, problem.n_variables).double().numpy()
         return flat
 
-    class View(ConstrainedBaseTestProblem):
+    class View(base.ConstrainedBaseTestProblem):  # type: ignore[misc]  # known when it runs
         def __init__(self) -> None:
-            self.dim = problem.dim
+            self.dim = problem.n_variables
             self.num_constraints = len(problem.terms)
-            self.continuous_inds = list(range(problem.dim))
+            self.continuous_inds = list(range(problem.n_variables))
             self._bounds = [(float(low), float(high)) for low, high in problem.bounds]
             self._is_minimization_by_default = not problem.objective.maximize
             super().__init__()
@@ -121,3 +120,12 @@ def to_botorch(problem: Problem) -> Any:
             return torch.tensor(slack, dtype=X.dtype).reshape(*X.shape[:-1], len(terms))
 
     return View()
+
+
+def _botorch_base() -> Any:
+    """Return BoTorch's module of test problems, or raise an error that says what to install."""
+    try:
+        from botorch.test_functions import base
+    except ImportError:
+        raise ImportError("from_botorch and to_botorch need BoTorch: pip install 'lcbo[botorch]'") from None
+    return base

@@ -1,7 +1,9 @@
-"""What the drawings share: colors of utilization, and saving without a global plotting state."""
+"""Which drawing belongs to which problem, and what the drawings share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,19 @@ if TYPE_CHECKING:
 INK = "#333333"
 GHOST = "#b8b8b8"
 _FORMATS = (".png", ".svg")
+# By class; a drawing imports its problem and matplotlib, so it is imported when it is needed.
+_DRAWINGS = {
+    "Truss25": ("structures.truss_drawing", "draw_truss"),
+    "Beam50": ("structures.beam_drawing", "draw_beam"),
+    "HalfCheetah": ("gait_drawing", "draw_gait"),
+}
+
+
+def drawing_of(problem: type) -> Callable[..., Any]:
+    """Return the function ``(problem, x, path)`` that draws a design of a class of problems."""
+    module, name = _DRAWINGS.get(problem.__name__, ("slice_drawing", "draw_slice"))
+    drawing: Callable[..., Any] = getattr(import_module(f"lcbo.problems.{module}"), name)
+    return drawing
 
 
 def utilization_colors() -> ScalarMappable:
@@ -28,7 +43,7 @@ def utilization_colors() -> ScalarMappable:
 
 
 def add_color_bar(figure: Figure, colors: ScalarMappable, axes: Any, label: str) -> None:
-    """Color bar that says what dark means and that black breaks the limit."""
+    """Add a color bar with its label; black is above the limit."""
     bar = figure.colorbar(colors, ax=axes, extend="max", shrink=0.75, pad=0.03)
     bar.set_label(label)
 

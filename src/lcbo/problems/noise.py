@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy.typing as npt
-
 from lcbo.problem import Problem
 from lcbo.random import generator
+from lcbo.types import Array
 
 if TYPE_CHECKING:
     from lcbo.problems.base import Benchmark
@@ -18,8 +17,8 @@ class NoisyView(Problem):
     """A benchmark whose `evaluate` adds independent Gaussian noise to objective and constraints.
 
     Evaluation number i (`count`, from 0) draws its noise from the generator (seed, "noise", i), so a run
-    that is resumed goes on with the same noise (`resume_at`). Outcomes that neither the objective
-    nor a constraint uses are left out: they would give the noise away.
+    that is resumed goes on with the same noise (`continue_after`). Outcomes that neither the objective
+    nor a constraint uses are left out, since they would reveal the noise.
 
     A pickled copy (a process pool, Dask) gets a stream of its own, numbered by how many copies were made
     before it; workers therefore never repeat each other's noise.
@@ -31,7 +30,7 @@ class NoisyView(Problem):
     """
 
     def __init__(self, truth: Benchmark, seed: int, sd: Mapping[str, float]) -> None:
-        super().__init__(truth.bounds, truth.constraints, truth.objective, fun=self.evaluate)
+        super().__init__(truth.bounds, truth.constraints, truth.objective, fun=self._observe)
         self.truth = truth
         self.seed = seed
         self.sd = dict(sd)
@@ -41,8 +40,7 @@ class NoisyView(Problem):
         if truth.source is not None:
             self.source = {**truth.source, "noise": {"rng": seed, "sd": self.sd}}
 
-    def evaluate(self, x: npt.ArrayLike) -> dict[str, float]:
-        """One noisy observation of every outcome of the objective and the constraints."""
+    def _observe(self, x: Array) -> dict[str, float]:
         return self.observed(self.truth.evaluate(x))
 
     def observed(self, values: Mapping[str, float]) -> dict[str, float]:
@@ -54,9 +52,9 @@ class NoisyView(Problem):
             for (name, spread), draw in zip(self.sd.items(), draws, strict=True)
         }
 
-    def resume_at(self, count: int) -> None:
-        """Go on with the noise of evaluation number ``count``."""
-        self.count = count
+    def continue_after(self, n_ended: int) -> None:
+        """Go on with the noise of evaluation number ``n_ended``."""
+        self.count = n_ended
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)

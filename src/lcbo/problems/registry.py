@@ -14,8 +14,8 @@ from lcbo.problems.base import Benchmark
 _CLASSES = {
     "truss25": ("structures.truss25", "Truss25"),
     "beam50": ("structures.beam50", "Beam50"),
-    "halfcheetah": ("halfcheetah.halfcheetah", "HalfCheetah"),
-    "gp_sample": ("gp_sample.gp_sample", "GPSample"),
+    "halfcheetah": ("halfcheetah", "HalfCheetah"),
+    "gp_sample": ("gp_sample", "GPSample"),
     "eq_sphere": ("formulas.equality", "EqSphere"),
     "eq_qp": ("formulas.equality", "EqQP"),
     "keane": ("formulas.multimodal", "Keane"),

@@ -47,7 +47,7 @@ def draw_slice(
     axes.plot(*x[list(variables)], "*", color="white", markeredgecolor=INK, markersize=16, clip_on=False)
     axes.set(xlabel=problem.variables[variables[0]], ylabel=problem.variables[variables[1]])
     at = problem.evaluate(x)
-    others = "" if problem.dim == 2 else ", other variables fixed"
+    others = "" if problem.n_variables == 2 else ", other variables fixed"
     axes.set_title(f"{name} = {at[name]:.5g} at the star{others}", fontsize=11)
     save(figure, path)
     return figure

@@ -124,7 +124,7 @@ def wants_log(values: ArrayLike) -> bool:
 
 
 def thin(x: Array, y: Array, most: int = _MOST) -> tuple[Array, Array]:
-    """Return at most ``most`` of the finite points: of every stretch its lowest and its highest."""
+    """Return at most ``most`` of the finite points: the lowest and the highest of every stretch."""
     finite = np.isfinite(x) & np.isfinite(y)
     x, y = x[finite], y[finite]
     if x.size <= most:
@@ -133,11 +133,6 @@ def thin(x: Array, y: Array, most: int = _MOST) -> tuple[Array, Array]:
     for stretch in np.array_split(np.arange(x.size), most // 2):
         kept += sorted({int(stretch[y[stretch].argmin()]), int(stretch[y[stretch].argmax()])})
     return x[kept], y[kept]
-
-
-def number(value: float) -> str:
-    """Return a number as a reader wants it: six digits, a true minus sign."""
-    return f"{value:.6g}".replace("-", "\N{MINUS SIGN}") if math.isfinite(value) else "\N{EN DASH}"
 
 
 @dataclass
@@ -239,7 +234,7 @@ class Chart:
 
 
 def labels(ticks: Sequence[float]) -> list[str]:
-    """Return tick texts with as many digits as tell neighbors apart."""
+    """Return tick texts with enough digits to distinguish neighbors."""
     for digits in range(1, 13):
         texts = [f"{tick:.{digits}g}" for tick in ticks]
         if all(float(text) == float(f"{tick:.10g}") for text, tick in zip(texts, ticks, strict=True)):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lcbo.reporting.chart import Chart, bend_of, limits, number, wants_log
+from lcbo.reporting.chart import Chart, bend_of, limits, wants_log
+from lcbo.reporting.format import number, one_line
+from lcbo.text import brief
 from lcbo.types import Array
 
 if TYPE_CHECKING:
@@ -123,7 +125,7 @@ def traces(trace: pd.DataFrame) -> list[str]:
 
 
 def constants(trace: pd.DataFrame) -> dict[str, float]:
-    """Return the numbers of a method that stayed the same all along."""
+    """Return the numbers of a method that never changed."""
     found = {}
     for name in trace.columns:
         values = trace[name].dropna().unique()
@@ -160,7 +162,7 @@ def bars(names: Sequence[str], values: Array, spread: Array) -> str:
         y, end, arm = 8 + height * i, middle + half * value / reach, half * sd / reach
         left, width = min(middle, end), abs(end - middle)
         kind = "up" if value >= 0 else "down"
-        parts.append(f'<text class="end" x="128" y="{y + 13}">{escape(shortened(name, 17))}</text>')
+        parts.append(f'<text class="end" x="128" y="{y + 13}">{escape(brief(one_line(name), 17))}</text>')
         parts.append(
             f'<rect class="{kind}" x="{left:.1f}" y="{y + 2}" width="{width:.1f}" height="14" rx="2"/>'
         )
@@ -186,7 +188,7 @@ def parallel(problem: Problem, history: History, x: Array, chosen: Sequence[int]
         path = "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(across, heights, strict=True))
         parts.append(f'<path class="line {style}" d="M{path}"/>')
     for at, index in zip(across, free, strict=True):
-        name = escape(shortened(problem.variables[index], 12))
+        name = escape(brief(one_line(problem.variables[index]), 12))
         parts.append(
             f'<text class="end" transform="translate({at + 4:.1f} {bottom + 12}) rotate(-60)">{name}</text>'
         )
@@ -209,9 +211,3 @@ def durations(history: pd.DataFrame) -> str:
     chart.points(count[~failed], seconds[~failed], "yes", "succeeded")
     chart.points(count[failed], seconds[failed], "failed", "failed")
     return figure("Seconds per evaluation", chart.svg())
-
-
-def shortened(text: Any, most: int) -> str:
-    """Return a text cut to a length, with a sign that it was."""
-    plain = " ".join(str(text).split())
-    return plain if len(plain) <= most else plain[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"

@@ -1,7 +1,7 @@
 """One self-contained HTML page: a skeleton with its style sheet, tables, tiles, folds.
 
-The page asks nobody for anything: the content security policy forbids every request and every script, so
-that names and failure texts of a run cannot do harm even where an escape were forgotten.
+The content security policy forbids every request and every script, so that names and failure texts of a run
+cannot do harm even where an escape is forgotten.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""A stored run as one HTML page: the answer, how it was found, what failed, how to go on."""
+"""The HTML report of a stored run: answer, progress, failures, settings, next commands."""
 
 from __future__ import annotations
 
 import json
 import math
-import re
 import shlex
 from collections import Counter
-from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +14,7 @@ import numpy as np
 
 from lcbo.errors import ModelError
 from lcbo.reporting import figures
-from lcbo.reporting.chart import number
+from lcbo.reporting.format import counted, moment, next_command, number, one_line, run_name, sentences
 from lcbo.reporting.page import (
     code,
     facts,
@@ -30,6 +28,7 @@ from lcbo.reporting.page import (
     tiles,
 )
 from lcbo.store.entries import Budgeted
+from lcbo.text import brief, duration
 
 if TYPE_CHECKING:
     from lcbo.methods.protocol import Belief
@@ -66,12 +65,6 @@ def report(run: Run) -> str:
     return page(f"{run_name(run)}: report", body)
 
 
-def run_name(run: Run) -> str:
-    """Return what to call a run: its benchmark, else its file."""
-    source = run.meta.get("source") or {}
-    return str(source.get("name", run.path.stem))
-
-
 def _header(run: Run, result: Result) -> str:
     at, problem = run.status, run.problem
     if result.x is None:
@@ -80,17 +73,14 @@ def _header(run: Run, result: Result) -> str:
         badge = '<span class="badge">feasible</span>'
     else:
         badge = '<span class="badge bad">not feasible</span>'
-    goal = "maximize" if problem.objective.maximize else "minimize"
     words = (
-        f"{goal} {problem.objective.name} over {_count(problem.dim, 'variable')} under "
-        f"{_count(len(problem.constraints), 'constraint')}, with {at.method}. "
-        f"Run file {run.path.name}, last entry {_moment(at.updated)}."
+        f"{problem.objective} over {counted(problem.n_variables, 'variable')} under "
+        f"{counted(len(problem.constraints), 'constraint')}, with {at.method}. "
+        f"Run file {run.path.name}, last entry {moment(at.updated)}."
     )
     if at.writing:
         words += f" The run is going on: {at.writer} is writing to it."
-    return (
-        f"<header><h1>{escape(run_name(run))}{badge}</h1>{paragraph(_sentences(words), soft=True)}</header>"
-    )
+    return f"<header><h1>{escape(run_name(run))}{badge}</h1>{paragraph(sentences(words), soft=True)}</header>"
 
 
 def _tiles(run: Run, result: Result) -> str:
@@ -115,7 +105,7 @@ def _tiles(run: Run, result: Result) -> str:
 
 def _answer(run: Run, result: Result, order: list[int]) -> str:
     if result.x is None:
-        return section("Answer", paragraph(_sentences(result.message)))
+        return section("Answer", paragraph(sentences(result.message)))
     problem = run.problem
     share = (result.x - problem.lb) / np.where(problem.ub > problem.lb, problem.ub - problem.lb, 1.0)
     rows = [
@@ -130,14 +120,14 @@ def _answer(run: Run, result: Result, order: list[int]) -> str:
     if len(rows) > _ROWS:
         design += fold(f"the other {len(rows) - _ROWS} variables", table(head, rows[_ROWS:], numeric))
     if at_bound:
-        design += paragraph(f"{_count(at_bound, 'variable')} at a bound (orange).", soft=True)
+        design += paragraph(f"{counted(at_bound, 'variable')} at a bound (orange).", soft=True)
     best = getattr(problem, "best_known", None)
     noisy = result.pof not in (0.0, 1.0)
     picture = figures.convergence(problem, result.history, None if best is None else best.value, noisy)
     picture += figures.violation(problem, result.history, run.log.scale())
     limits = f"<h3>Constraints at the answer</h3>{_limits(run, result, order)}" if order else ""
     columns = [f"<div><h3>Design</h3>{design}</div>", f"<div>{limits}{_stationarity(result)}{picture}</div>"]
-    return section("Answer", paragraph(_sentences(result.message)), side_by_side(columns))
+    return section("Answer", paragraph(sentences(result.message)), side_by_side(columns))
 
 
 def _limits(run: Run, result: Result, order: list[int]) -> str:
@@ -174,7 +164,7 @@ def _stationarity(result: Result) -> str:
 def _progress(run: Run, result: Result, order: list[int]) -> str:
     rooms = figures.slacks(run.problem, result.history, order)
     note = (
-        "Slack is the distance to the limit: below the red line the constraint is broken. A dark line shows "
+        "Slack is the distance to the limit: below the red line the constraint is broken. A line joins "
         "the iterates, the other dots explore around them."
     )
     if len(order) > len(rooms) > 0:
@@ -222,8 +212,9 @@ def _failures(run: Run) -> str:
     failed = [o for o in run.log.observations if o.failed]
     if not failed:
         return ""
-    count = Counter(figures.shortened(o.failed, 300) for o in failed)
-    latest = {figures.shortened(o.failed, 300): o.id for o in failed}
+    reasons = [brief(one_line(o.failed), 300) for o in failed]
+    count = Counter(reasons)
+    latest = {reason: o.id for reason, o in zip(reasons, failed, strict=True)}
     rows = [(escape(reason), str(n), str(latest[reason])) for reason, n in count.most_common(20)]
     told = len(run.log.observations) - run.log.n_data
     parts = [
@@ -264,7 +255,6 @@ def _times(run: Run) -> str:
 
 def _problem(run: Run) -> str:
     problem = run.problem
-    goal = "maximize" if problem.objective.maximize else "minimize"
     fixed = int((~problem.free).sum())
     if problem.deterministic:
         noise = "none: the problem is stated as deterministic"
@@ -273,9 +263,9 @@ def _problem(run: Run) -> str:
     else:
         noise = "unknown, learned from the run"
     rows = [
-        ("objective", f"{goal} {escape(problem.objective.name)}"),
+        ("objective", escape(str(problem.objective))),
         ("constraints", "<br>".join(escape(str(c)) for c in problem.constraints[:50]) or "none"),
-        ("variables", f"{problem.dim}, of which {fixed} fixed" if fixed else str(problem.dim)),
+        ("variables", f"{problem.n_variables}, of which {fixed} fixed" if fixed else str(problem.dim)),
         ("noise (standard deviation)", escape(noise)),
     ]
     box = [
@@ -297,7 +287,7 @@ def _settings(run: Run) -> str:
         ("initial design", "default" if meta["n_init"] is None else str(meta["n_init"])),
         ("starting points", str(len(meta["x0"])) if meta["x0"] else "none given"),
         ("evaluations brought along", str(len(meta["data"]))),
-        ("begun", _moment(meta["created"])),
+        ("begun", moment(meta["created"])),
         ("fingerprint of the problem", escape(str(meta["fingerprint"]))),
         ("versions", escape(", ".join(f"{name} {v}" for name, v in meta["versions"].items()))),
     ]
@@ -305,15 +295,11 @@ def _settings(run: Run) -> str:
 
 
 def _continue(run: Run) -> str:
-    at, file = run.status, shlex.quote(str(run.path))
-    more = 2 * (at.budget or at.asked or 100)
-    lines = []
-    if run.problem.fun is not None:
-        spent = at.budget is not None and at.ended >= at.budget
-        lines.append(f"lcbo resume {file}" + (f" --budget {more}" if spent else ""))
-    else:
-        lines += [f"lcbo ask {file} -n 4", f"lcbo tell {file} ID {_sample(run)}"]
-    lines += [
+    file = shlex.quote(str(run.path))
+    told = " ".join(f"{shlex.quote(name)}=VALUE" for name in run.problem.outcomes[:4])
+    lines = [
+        next_command(run),
+        *([f"lcbo tell {file} ID {told}"] if run.problem.fun is None else []),
         f"lcbo status {file}",
         f"lcbo best {file}",
         f"lcbo export {file} {shlex.quote(run.path.stem)}.csv",
@@ -322,12 +308,8 @@ def _continue(run: Run) -> str:
     return section("Go on from here", code("\n".join(lines)), paragraph("Or in Python:"), code(python))
 
 
-def _sample(run: Run) -> str:
-    return " ".join(f"{shlex.quote(name)}=VALUE" for name in run.problem.outcomes[:4])
-
-
 def _belief(run: Run, result: Result) -> Belief | None:
-    """Return what the model believes at the answer; a model that fails must not cost the page."""
+    """Return what the model believes at the answer; ``None`` where the model fails."""
     if result.x is None:
         return None
     try:
@@ -345,30 +327,3 @@ def _tightest(run: Run, result: Result) -> list[int]:
         room = float(constraint.slack(value)) / scale[constraint.name]
         rooms.append(math.inf if math.isnan(room) else room)
     return sorted(range(len(rooms)), key=rooms.__getitem__)
-
-
-def _sentences(text: str) -> str:
-    """Return a message with every sentence begun by a capital."""
-    return re.sub(r"(^|\. )(\w)", lambda found: found[1] + found[2].upper(), text)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + "s" * (number != 1)
-
-
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def duration(seconds: float) -> str:
-    """Return a time span in words, with the two units that matter."""
-    if seconds < 1.0:
-        return f"{1000.0 * seconds:.2g} ms"
-    if seconds < 60.0:
-        return f"{seconds:.1f} s"
-    minutes, hours = seconds / 60.0, seconds / 3600.0
-    if hours < 1.0:
-        return f"{int(minutes)} min {int(seconds % 60)} s"
-    if hours < 48.0:
-        return f"{int(hours)} h {int(minutes % 60)} min"
-    return f"{int(hours / 24)} days {int(hours % 24)} h"

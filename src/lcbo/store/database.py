@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from lcbo.errors import StoreError, StoreWarning
+from lcbo.text import brief
 
 SCHEMA = 1
 APPLICATION = 0x4C43424F  # "LCBO", in the header of the file
@@ -52,7 +53,7 @@ def clear_errors(path: Path, action: str, loss: str = "") -> Iterator[None]:
 def _brief(error: Exception) -> str:
     """Return an error in a few plain words; some quote what they could not read."""
     text = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())
-    return text if len(text) <= 100 else text[:97] + "..."
+    return brief(text, 100)
 
 
 def _kind(error: Exception) -> str:

@@ -14,6 +14,7 @@ from lcbo.errors import StoreError
 from lcbo.problem import Problem
 from lcbo.problem.constraint import Constraint, Objective
 from lcbo.steps.schedules import Growth, Power
+from lcbo.text import brief
 from lcbo.types import Array
 
 Json = Any
@@ -188,5 +189,4 @@ def _fits(value: Json) -> bool:
 
 
 def _short(value: Json) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
+    return brief(json.dumps(value), SHOWN)

@@ -97,7 +97,9 @@ def _recipe(source: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def check_versions(past: Contents) -> None:
     """Warn when the run was begun with other versions: it goes on, maybe not bit for bit."""
-    changed = "; ".join(differences(past.meta["versions"], answer.versions()))
+    now = answer.versions()
+    begun = {name: past.meta["versions"].get(name) for name in now}  # older files list BoTorch too
+    changed = "; ".join(differences(begun, now))
     if changed:
         warnings.warn(f"{past.path}: begun with other versions: {changed}", StoreWarning, stacklevel=4)
 

@@ -10,10 +10,9 @@ A check raises AssertionError with what was expected. Nothing here needs pytest;
 
 from __future__ import annotations
 
-from lcbo.testing import asking, declaring, telling
-from lcbo.testing import reproducibility as repeating
-from lcbo.testing.harness import Check, Run, Subject
+from lcbo.testing import asking, declaring, reproducibility, telling  # noqa: F401  (each adds its checks)
+from lcbo.testing.harness import CHECKS, Check, Drive, Subject
 
-checks: tuple[Check, ...] = (*asking.CHECKS, *telling.CHECKS, *repeating.CHECKS, *declaring.CHECKS)
+checks: tuple[Check, ...] = tuple(CHECKS)
 
-__all__ = ["Check", "Run", "Subject", "checks"]
+__all__ = ["Check", "Drive", "Subject", "checks"]

@@ -58,6 +58,3 @@ def unknown_option_is_refused(subject: Subject) -> None:
         require(all(name in str(error) for name in subject.spec.options), f"not all options in: {error}")
         return
     raise AssertionError("an option it does not have is ignored")
-
-
-CHECKS = (equality_support_is_declared_honestly, unknown_option_is_refused)

@@ -1,4 +1,4 @@
-"""What the checks have in common: a small problem, a method to try on it, and a run that keeps count."""
+"""What the checks share: a small problem, a method under test, and a run of it that is watched."""
 
 from __future__ import annotations
 
@@ -76,16 +76,16 @@ class Subject:
         facts.setdefault("starts", np.zeros((0, facts["dim"])))
         return registry.make(self.spec, Setup(**facts), self.options)
 
-    def run(self, truth: Truth = truth, **changes: Any) -> Run:
+    def run(self, truth: Truth = truth, **changes: Any) -> Drive:
         """Return a run at its start."""
-        return Run(self.make(**changes), truth)
+        return Drive(self.make(**changes), truth)
 
     def points(self, truth: Truth = truth, **changes: Any) -> Array:
         """Return the points of a whole run, in the order they were asked for."""
         return self.run(truth, **changes).finish().points
 
 
-class Run:
+class Drive:
     """A method driven as an optimizer does it; every ask is checked for shape, bounds, ids and budget.
 
     Attributes:
@@ -112,17 +112,18 @@ class Run:
         return np.array(self._copies).reshape(-1, self.method.setup.dim)
 
     def include(self, u: Array) -> None:
-        """Hand over a point evaluated elsewhere."""
+        """Include a point that was evaluated elsewhere."""
         id = self.method.include(u, self.truth(u))
         require(id == self._included, f"include: expected id {self._included}; got {id}")
         self._included += 1
 
-    def ask(self, n: int | None = None) -> list[Proposal]:
-        """Ask as an optimizer does, never beyond the budget."""
-        if self.left is not None and self.left <= 0:
+    def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:
+        """Ask as an optimizer does, for at most ``most`` points and never beyond the budget."""
+        most = min((k for k in (most, self.left) if k is not None), default=None)
+        if most is not None and most <= 0:
             return []
-        limit = min((k for k in (n, self.left) if k is not None), default=None)
-        proposals = self.method.ask(n, self.left)
+        limit = min((k for k in (n, most) if k is not None), default=None)
+        proposals = self.method.ask(n, most)
         require(isinstance(proposals, list), f"ask: expected a list; got {type(proposals).__name__}")
         if limit is not None:
             require(len(proposals) <= limit, f"ask: expected at most {limit} points; got {len(proposals)}")
@@ -140,7 +141,7 @@ class Run:
         for proposal in proposals:
             self.tell(proposal, self.truth(proposal.u))
 
-    def finish(self, answer: Answer | None = None) -> Run:
+    def finish(self, answer: Answer | None = None) -> Drive:
         """Ask and tell until the budget is spent."""
         while batch := self.ask():
             for proposal in batch:
@@ -167,10 +168,11 @@ class Run:
 
 
 Check = Callable[..., None]
+CHECKS: list[Check] = []
 
 
 def check(function: Callable[[Subject], None]) -> Check:
-    """Make a check of a function of a subject: it takes a registered name or a `MethodSpec`, and options."""
+    """Add a function of a subject to `CHECKS`, as one of a registered name or `MethodSpec`, and options."""
 
     @wraps(function)
     def checked(method: str | MethodSpec, options: Mapping[str, Any] | None = None) -> None:
@@ -180,4 +182,5 @@ def check(function: Callable[[Subject], None]) -> Check:
         except AssertionError as error:
             raise AssertionError(f"{subject.spec.name}, {function.__name__}: {error}") from error
 
+    CHECKS.append(checked)
     return checked

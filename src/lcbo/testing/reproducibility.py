@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_info
 
 from lcbo.methods import registry
 from lcbo.methods.protocol import Array, Call, Method, MethodSpec, Outcome, Proposal
-from lcbo.testing.harness import DIM, Run, Subject, check, require, require_equal, truth
+from lcbo.testing.harness import DIM, Drive, Subject, check, require, require_equal, truth
 
 _PATIENCE = 5.0  # seconds a thread may take to end
 
@@ -107,7 +107,7 @@ def _told_of(method: Method) -> tuple[str, str]:
 
 def _recorded(method: Method, data: Array) -> tuple[list[Turn], dict[int, str | None]]:
     """The calls of an irregular run and the state after every ask."""
-    run, rng = Run(method), np.random.default_rng(1)
+    run, rng = Drive(method), np.random.default_rng(1)
     for u in data:
         run.include(u)
     calls: list[Turn] = []
@@ -169,7 +169,7 @@ def no_global_state_is_touched(subject: Subject) -> None:
 
 
 def _settings() -> dict[str, Any]:
-    """What nothing but the user may change."""
+    """Settings that only the user may change."""
     numbers = np.random.get_state(legacy=False)  # noqa: NPY002  (the state to be left alone)
     return {
         "Python's random numbers": random.getstate(),
@@ -184,7 +184,7 @@ def _settings() -> dict[str, Any]:
 
 
 def _limits() -> dict[str, Any]:
-    """What a library may change when it is loaded, and never again."""
+    """Settings a library may change when it is loaded, but not later."""
     return {
         "torch's threads": torch.get_num_threads(),
         "thread limits": [(pool["filepath"], pool["num_threads"]) for pool in threadpool_info()],
@@ -194,11 +194,3 @@ def _limits() -> dict[str, Any]:
 
 def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     return [name for name in before if before[name] != after[name]]
-
-
-CHECKS = (
-    same_seed_gives_the_same_run,
-    same_seed_in_a_fresh_process,
-    resumed_run_goes_on_bit_for_bit,
-    no_global_state_is_touched,
-)

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from lcbo.methods.protocol import Array, Proposal
+from lcbo.terms import Terms
 from lcbo.testing.harness import DIM, Answer, Subject, check, require, require_equal, truth
 
 
@@ -39,7 +40,7 @@ def _failing(fails: Callable[[Proposal], object]) -> Answer:
 
 @check
 def missing_outcomes_do_not_stop_a_run(subject: Subject) -> None:
-    """NaN in a row: now and then, in one outcome always, in the objective always."""
+    """Outcomes are missing sometimes, one constraint always, or the objective always."""
     for rows in ((0, 1, 2), (1,), (2,), (0,)):
         subject.run().finish(_losing(rows))
 
@@ -73,7 +74,7 @@ def data_counts_but_costs_nothing(subject: Subject) -> None:
 
 @check
 def constant_outcomes_do_not_stop_a_run(subject: Subject) -> None:
-    """An outcome that never changes, at any level, is an outcome like others."""
+    """An outcome that never changes, at any level, does not stop a run."""
     for constant in ((0.0, np.nan, np.nan), (np.nan, -7.0, np.nan), (np.nan, np.nan, 1e12), (0.0, 0.0, 0.0)):
         level = np.array(constant)
         subject.points(partial(_replaced, level))
@@ -93,20 +94,9 @@ def units_do_not_matter(subject: Subject) -> None:
             replace(t, threshold=t.threshold * factor[t.row], tol=t.tol * factor[t.row])
             for t in subject.terms
         )
-        scaled = subject.points(partial(_multiplied, factor), terms=terms)
+        scaled = subject.points(partial(_multiplied, factor), terms=Terms(terms))
         require_equal(scaled, plain, f"outcomes times 2 to the power of {powers}")
 
 
 def _multiplied(factor: Array, u: Array) -> Array:
     return factor * truth(u)
-
-
-CHECKS = (
-    order_of_tells_does_not_matter,
-    missing_outcomes_do_not_stop_a_run,
-    failures_do_not_stop_a_run,
-    failed_initial_design_is_followed_by_other_points,
-    data_counts_but_costs_nothing,
-    constant_outcomes_do_not_stop_a_run,
-    units_do_not_matter,
-)

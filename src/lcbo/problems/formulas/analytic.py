@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from lcbo import checks
 from lcbo.problem import Constraint
 from lcbo.problems.base import Benchmark, BestKnown
-from lcbo.problems.variants import check_positive
 from lcbo.types import Array
 
+Formulas = tuple[Array, Sequence[Array], Sequence[Array]]  # f, g <= 0, h = 0
 _NOISE_LEVEL = 0.01
 _NOISE_POINTS = 256
 
@@ -19,9 +21,8 @@ _NOISE_POINTS = 256
 class Analytic(Benchmark):
     """A benchmark made of formulas; outcomes ``f``, ``g1``, ``g2``, ... and ``h1``, ``h2``, ...
 
-    A subclass writes `f`, and `g` or `h` where it has such constraints, over the columns of ``n x d``
-    points. Noise level 1 means, for each outcome, its interquartile range over 256 uniform points of the
-    box; the default level is 0.01.
+    A subclass writes `_formulas`. Noise level 1 means, for each outcome, its interquartile range over 256
+    uniform points of the box; the default level is 0.01.
 
     Args:
         lb: Lower bounds.
@@ -38,7 +39,7 @@ class Analytic(Benchmark):
         best_known: BestKnown | None,
         tol: float = 1e-3,
     ) -> None:
-        check_positive("tol", tol)
+        checks.positive("tol", checks.number("tol", tol))
         bounds = np.column_stack([np.asarray(lb, dtype=np.float64), np.asarray(ub, dtype=np.float64)])
         spread = bounds[:, 1] - bounds[:, 0]
         points = bounds[:, 0] + spread * np.random.default_rng(0).random((_NOISE_POINTS, len(bounds)))
@@ -57,23 +58,16 @@ class Analytic(Benchmark):
             noise_level=_NOISE_LEVEL,
         )
 
-    def f(self, X: Array) -> Array:
-        """Objective at ``n x d`` points."""
-        raise NotImplementedError
-
-    def g(self, X: Array) -> Sequence[Array]:  # noqa: ARG002 - most problems use it
-        """Inequalities, feasible at 0 and below."""
-        return ()
-
-    def h(self, X: Array) -> Sequence[Array]:  # noqa: ARG002 - most problems use it
-        """Equalities, feasible at 0."""
-        return ()
+    @abstractmethod
+    def _formulas(self, X: Array) -> Formulas:
+        """Return f, all g and all h at ``n x d`` points, arrays of length ``n``."""
 
     def outcomes_at(self, X: Array) -> dict[str, Array]:
         """Objective, inequalities and equalities of ``n x d`` points by name."""
-        outcomes = {"f": self.f(X)}
-        outcomes |= {f"g{i}": value for i, value in enumerate(self.g(X), start=1)}
-        outcomes |= {f"h{i}": value for i, value in enumerate(self.h(X), start=1)}
+        f, g, h = self._formulas(X)
+        outcomes = {"f": f}
+        outcomes |= {f"g{i}": value for i, value in enumerate(g, start=1)}
+        outcomes |= {f"h{i}": value for i, value in enumerate(h, start=1)}
         return outcomes
 
 

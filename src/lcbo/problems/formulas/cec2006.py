@@ -7,13 +7,10 @@ g03, g13 and g14 use |h| <= 1e-4; the answers here satisfy the equalities exactl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from lcbo.problems.answers import stored_answer
-from lcbo.problems.base import BestKnown
-from lcbo.problems.formulas.analytic import Analytic
+from lcbo.problems.base import BestKnown, stored_answer
+from lcbo.problems.formulas.analytic import Analytic, Formulas
 from lcbo.types import Array
 
 _REPORT = "CEC 2006 report"
@@ -34,16 +31,12 @@ class G01(Analytic):
         ub[9:12] = 100.0
         super().__init__(np.zeros(13), ub, best_known=BestKnown(-15.0, x, "published", _REPORT))
 
-    def f(self, X: Array) -> Array:
-        """Objective."""
+    def _formulas(self, X: Array) -> Formulas:
         head, tail = X[:, :4], X[:, 4:]
-        value: Array = 5.0 * head.sum(axis=1) - 5.0 * (head**2).sum(axis=1) - tail.sum(axis=1)
-        return value
-
-    def g(self, X: Array) -> Sequence[Array]:
-        """Nine linear inequalities."""
+        f = 5.0 * head.sum(axis=1) - 5.0 * (head**2).sum(axis=1) - tail.sum(axis=1)
         x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, x12, _ = X.T
-        return (
+        # Nine linear inequalities.
+        g = (
             2 * x1 + 2 * x2 + x10 + x11 - 10,
             2 * x1 + 2 * x3 + x10 + x12 - 10,
             2 * x2 + 2 * x3 + x11 + x12 - 10,
@@ -54,6 +47,7 @@ class G01(Analytic):
             x11 - 2 * x6 - x7,
             x12 - 2 * x8 - x9,
         )
+        return f, g, ()
 
 
 class G03(Analytic):
@@ -69,14 +63,10 @@ class G03(Analytic):
         best = BestKnown(-1.0, np.full(10, 10.0**-0.5), "closed form", _REPORT)
         super().__init__(np.zeros(10), np.ones(10), best_known=best, tol=tol)
 
-    def f(self, X: Array) -> Array:
-        """Objective."""
-        value: Array = -1e5 * X.prod(axis=1)
-        return value
-
-    def h(self, X: Array) -> Sequence[Array]:
-        """Unit sphere."""
-        return ((X**2).sum(axis=1) - 1.0,)
+    def _formulas(self, X: Array) -> Formulas:
+        f = -1e5 * X.prod(axis=1)
+        h = ((X**2).sum(axis=1) - 1.0,)
+        return f, (), h
 
 
 class G07(Analytic):
@@ -89,18 +79,13 @@ class G07(Analytic):
     def __init__(self) -> None:
         super().__init__(np.full(10, -10.0), np.full(10, 10.0), best_known=stored_answer("analytic", "g07"))
 
-    def f(self, X: Array) -> Array:
-        """Objective."""
+    def _formulas(self, X: Array) -> Formulas:
         x1, x2, x3, x4, x5, x6, x7, x8, x9, x10 = X.T
         plane = x1**2 + x2**2 + x1 * x2 - 14 * x1 - 16 * x2 + 45
         near = (x3 - 10) ** 2 + 4 * (x4 - 5) ** 2 + (x5 - 3) ** 2 + 2 * (x6 - 1) ** 2
-        value: Array = plane + near + 5 * x7**2 + 7 * (x8 - 11) ** 2 + 2 * (x9 - 10) ** 2 + (x10 - 7) ** 2
-        return value
-
-    def g(self, X: Array) -> Sequence[Array]:
-        """Three linear and five quadratic inequalities."""
-        x1, x2, x3, x4, x5, x6, x7, x8, x9, x10 = X.T
-        return (
+        f = plane + near + 5 * x7**2 + 7 * (x8 - 11) ** 2 + 2 * (x9 - 10) ** 2 + (x10 - 7) ** 2
+        # Three linear and five quadratic inequalities.
+        g = (
             4 * x1 + 5 * x2 - 3 * x7 + 9 * x8 - 105,
             10 * x1 - 8 * x2 - 17 * x7 + 2 * x8,
             -8 * x1 + 2 * x2 + 5 * x9 - 2 * x10 - 12,
@@ -110,6 +95,7 @@ class G07(Analytic):
             0.5 * (x1 - 8) ** 2 + 2 * (x2 - 4) ** 2 + 3 * x5**2 - x6 - 30,
             -3 * x1 + 6 * x2 + 12 * (x9 - 8) ** 2 - 7 * x10,
         )
+        return f, g, ()
 
 
 class G10(Analytic):
@@ -126,15 +112,11 @@ class G10(Analytic):
         ub = [1e4, 1e4, 1e4, *[1e3] * 5]
         super().__init__(lb, ub, best_known=stored_answer("analytic", "g10"))
 
-    def f(self, X: Array) -> Array:
-        """Objective."""
-        value: Array = X[:, :3].sum(axis=1)
-        return value
-
-    def g(self, X: Array) -> Sequence[Array]:
-        """Three linear and three bilinear inequalities."""
+    def _formulas(self, X: Array) -> Formulas:
+        f = X[:, :3].sum(axis=1)
         x1, x2, x3, x4, x5, x6, x7, x8 = X.T
-        return (
+        # Three linear and three bilinear inequalities.
+        g = (
             0.0025 * (x4 + x6) - 1,
             0.0025 * (x5 + x7 - x4) - 1,
             0.01 * (x8 - x5) - 1,
@@ -142,6 +124,7 @@ class G10(Analytic):
             -x2 * x7 + 1250 * x5 + x2 * x4 - 1250 * x4,
             -x3 * x8 + 1250000 + x3 * x5 - 2500 * x5,
         )
+        return f, g, ()
 
 
 class G13(Analytic):
@@ -160,15 +143,12 @@ class G13(Analytic):
         ub = np.array([2.3, 2.3, 3.2, 3.2, 3.2])
         super().__init__(-ub, ub, best_known=stored_answer("analytic", "g13"), tol=tol)
 
-    def f(self, X: Array) -> Array:
-        """Objective."""
-        value: Array = np.exp(X.prod(axis=1))
-        return value
-
-    def h(self, X: Array) -> Sequence[Array]:
-        """Sphere, hyperbolic surface, cubic curve."""
+    def _formulas(self, X: Array) -> Formulas:
+        f = np.exp(X.prod(axis=1))
         x1, x2, x3, x4, x5 = X.T
-        return ((X**2).sum(axis=1) - 10, x2 * x3 - 5 * x4 * x5, x1**3 + x2**3 + 1)
+        # Sphere, hyperbolic surface, cubic curve.
+        h = ((X**2).sum(axis=1) - 10, x2 * x3 - 5 * x4 * x5, x1**3 + x2**3 + 1)
+        return f, (), h
 
 
 class G14(Analytic):
@@ -189,20 +169,17 @@ class G14(Analytic):
             np.full(10, 1e-6), np.full(10, 10.0), best_known=stored_answer("analytic", "g14"), tol=tol
         )
 
-    def f(self, X: Array) -> Array:
-        """Free energy."""
+    def _formulas(self, X: Array) -> Formulas:
         share = X / X.sum(axis=1, keepdims=True)
-        value: Array = (X * (self._ENERGY + np.log(share))).sum(axis=1)
-        return value
-
-    def h(self, X: Array) -> Sequence[Array]:
-        """Balances of the three elements."""
+        f = (X * (self._ENERGY + np.log(share))).sum(axis=1)
         x1, x2, x3, x4, x5, x6, x7, x8, x9, x10 = X.T
-        return (
+        # Balances of the three elements.
+        h = (
             x1 + 2 * x2 + 2 * x3 + x6 + x10 - 2,
             x4 + 2 * x5 + x6 + x7 - 1,
             x3 + x7 + x8 + 2 * x9 + x10 - 1,
         )
+        return f, (), h
 
 
 class G18(Analytic):
@@ -218,16 +195,11 @@ class G18(Analytic):
         lb[8], ub[8] = 0.0, 20.0
         super().__init__(lb, ub, best_known=stored_answer("analytic", "g18"))
 
-    def f(self, X: Array) -> Array:
-        """Negative area."""
+    def _formulas(self, X: Array) -> Formulas:
         x1, x2, x3, x4, x5, x6, x7, x8, x9 = X.T
-        value: Array = -0.5 * (x1 * x4 - x2 * x3 + x3 * x9 - x5 * x9 + x5 * x8 - x6 * x7)
-        return value
-
-    def g(self, X: Array) -> Sequence[Array]:
-        """Nine squared distances at most one, four orientations."""
-        x1, x2, x3, x4, x5, x6, x7, x8, x9 = X.T
-        return (
+        f = -0.5 * (x1 * x4 - x2 * x3 + x3 * x9 - x5 * x9 + x5 * x8 - x6 * x7)
+        # Nine squared distances at most one, four orientations.
+        g = (
             x3**2 + x4**2 - 1,
             x9**2 - 1,
             x5**2 + x6**2 - 1,
@@ -242,3 +214,4 @@ class G18(Analytic):
             x5 * x9,
             x6 * x7 - x5 * x8,
         )
+        return f, g, ()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from lcbo.problems.answers import stored_answer
-from lcbo.problems.formulas.analytic import Analytic
+from lcbo.problems.base import stored_answer
+from lcbo.problems.formulas.analytic import Analytic, Formulas
 from lcbo.types import Array
 
 _LEAST_DIVISOR = 1e-12
@@ -32,15 +30,9 @@ class WeldedBeam(Analytic):
             best_known=stored_answer("analytic", "welded_beam"),
         )
 
-    def f(self, X: Array) -> Array:
-        """Cost of weld and bar."""
+    def _formulas(self, X: Array) -> Formulas:
         h, length, t, b = X.T
-        value: Array = 1.10471 * h**2 * length + 0.04811 * t * b * (14.0 + length)
-        return value
-
-    def g(self, X: Array) -> Sequence[Array]:
-        """Shear, bending, geometry, deflection, buckling."""
-        h, length, t, b = X.T
+        f = 1.10471 * h**2 * length + 0.04811 * t * b * (14.0 + length)
         load, span, young, shear = 6000.0, 14.0, 30e6, 12e6
         arm = (h + t) / 2.0
         radius = np.sqrt(length**2 / 4.0 + arm**2)
@@ -52,7 +44,9 @@ class WeldedBeam(Analytic):
         delta = 4.0 * load * span**3 / (young * t**3 * b)
         slender = 1.0 - t / (2.0 * span) * np.sqrt(young / (4.0 * shear))
         buckling = 4.013 * young * t * b**3 / (6.0 * span**2) * slender
-        return (tau / 13600.0 - 1.0, sigma / 30000.0 - 1.0, h - b, delta / 0.25 - 1.0, 1.0 - buckling / load)
+        # Shear, bending, geometry, deflection, buckling.
+        g = (tau / 13600.0 - 1.0, sigma / 30000.0 - 1.0, h - b, delta / 0.25 - 1.0, 1.0 - buckling / load)
+        return f, g, ()
 
 
 class PressureVessel(Analytic):
@@ -71,22 +65,18 @@ class PressureVessel(Analytic):
             best_known=stored_answer("analytic", "pressure_vessel"),
         )
 
-    def f(self, X: Array) -> Array:
-        """Cost of material, forming and welding."""
+    def _formulas(self, X: Array) -> Formulas:
         shell, head, radius, length = X.T
-        value: Array = (
+        f = (
             0.6224 * shell * radius * length
             + 1.7781 * head * radius**2
             + 3.1661 * shell**2 * length
             + 19.84 * shell**2 * radius
         )
-        return value
-
-    def g(self, X: Array) -> Sequence[Array]:
-        """Thicknesses, volume, length."""
-        shell, head, radius, length = X.T
         volume = np.pi * radius**2 * length + 4.0 / 3.0 * np.pi * radius**3
-        return (0.0193 * radius - shell, 0.00954 * radius - head, 1296000.0 - volume, length - 240.0)
+        # Thicknesses, volume, length.
+        g = (0.0193 * radius - shell, 0.00954 * radius - head, 1296000.0 - volume, length - 240.0)
+        return f, g, ()
 
 
 class TensionSpring(Analytic):
@@ -106,25 +96,21 @@ class TensionSpring(Analytic):
             [0.05, 0.25, 2.0], [2.0, 1.3, 15.0], best_known=stored_answer("analytic", "tension_spring")
         )
 
-    def f(self, X: Array) -> Array:
-        """Weight."""
+    def _formulas(self, X: Array) -> Formulas:
         wire, coil, turns = X.T
-        value: Array = (turns + 2.0) * coil * wire**2
-        return value
-
-    def g(self, X: Array) -> Sequence[Array]:
-        """Deflection, shear, surge frequency, outer diameter."""
-        wire, coil, turns = X.T
+        f = (turns + 2.0) * coil * wire**2
         divisor = 12566.0 * (coil * wire**3 - wire**4)
         divisor = np.where(
             divisor < 0.0, np.minimum(divisor, -_LEAST_DIVISOR), np.maximum(divisor, _LEAST_DIVISOR)
         )
-        return (
+        # Deflection, shear, surge frequency, outer diameter.
+        g = (
             1.0 - coil**3 * turns / (71785.0 * wire**4),
             (4.0 * coil**2 - wire * coil) / divisor + 1.0 / (5108.0 * wire**2) - 1.0,
             1.0 - 140.45 * wire / (coil**2 * turns),
             (wire + coil) / 1.5 - 1.0,
         )
+        return f, g, ()
 
 
 class SpeedReducer(Analytic):
@@ -141,22 +127,17 @@ class SpeedReducer(Analytic):
             best_known=stored_answer("analytic", "speed_reducer"),
         )
 
-    def f(self, X: Array) -> Array:
-        """Weight."""
+    def _formulas(self, X: Array) -> Formulas:
         x1, x2, x3, x4, x5, x6, x7 = X.T
         gears = 0.7854 * x1 * x2**2 * (3.3333 * x3**2 + 14.9334 * x3 - 43.0934)
-        value: Array = (
+        f = (
             gears
             - 1.508 * x1 * (x6**2 + x7**2)
             + 7.4777 * (x6**3 + x7**3)
             + 0.7854 * (x4 * x6**2 + x5 * x7**2)
         )
-        return value
-
-    def g(self, X: Array) -> Sequence[Array]:
-        """Teeth bending and contact, shaft deflections and stresses, geometry."""
-        x1, x2, x3, x4, x5, x6, x7 = X.T
-        return (
+        # Teeth bending and contact, shaft deflections and stresses, geometry.
+        g = (
             27.0 / (x1 * x2**2 * x3) - 1.0,
             397.5 / (x1 * x2**2 * x3**2) - 1.0,
             1.93 * x4**3 / (x2 * x3 * x6**4) - 1.0,
@@ -169,3 +150,4 @@ class SpeedReducer(Analytic):
             (1.5 * x6 + 1.9) / x4 - 1.0,
             (1.1 * x7 + 1.9) / x5 - 1.0,
         )
+        return f, g, ()

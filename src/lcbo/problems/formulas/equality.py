@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
+from lcbo import checks
 from lcbo.problems.base import BestKnown
-from lcbo.problems.formulas.analytic import Analytic
-from lcbo.problems.variants import check_integer
+from lcbo.problems.formulas.analytic import Analytic, Formulas
 from lcbo.types import Array
 
 _RADIUS = 0.3
@@ -29,21 +27,17 @@ class EqSphere(Analytic):
     """
 
     def __init__(self, d: int = 30, *, tol: float = 1e-3) -> None:
-        check_integer("d", d, 2)
+        checks.integer("d", d, 2)
         slope = np.linspace(1.0, 2.0, d)
         self._slope: Array = slope / np.linalg.norm(slope)
         x = 0.5 - _RADIUS * self._slope
         best = BestKnown(float(self._slope @ x), x, "closed form", "this library")
         super().__init__(np.zeros(d), np.ones(d), best_known=best, tol=tol)
 
-    def f(self, X: Array) -> Array:
-        """Slope along a."""
-        value: Array = X @ self._slope
-        return value
-
-    def h(self, X: Array) -> Sequence[Array]:
-        """Squared distance from the center, less the squared radius."""
-        return (((X - 0.5) ** 2).sum(axis=1) - _RADIUS**2,)
+    def _formulas(self, X: Array) -> Formulas:
+        f = X @ self._slope
+        h = (((X - 0.5) ** 2).sum(axis=1) - _RADIUS**2,)
+        return f, (), h
 
 
 class EqQP(Analytic):
@@ -62,7 +56,7 @@ class EqQP(Analytic):
     """
 
     def __init__(self, d: int = 30, *, tol: float = 1e-3) -> None:
-        check_integer("d", d, 3)
+        checks.integer("d", d, 3)
         i = np.arange(1, d + 1)
         self._curvature: Array = i / d
         self._target: Array = 0.5 + 0.4 * np.cos(i)
@@ -85,12 +79,9 @@ class EqQP(Analytic):
         how = "closed form" if free.all() else "active set"
         return BestKnown(float(self._curvature @ (x - self._target) ** 2), x, how, "this library")
 
-    def f(self, X: Array) -> Array:
-        """Weighted squared distance from the target."""
-        value: Array = (X - self._target) ** 2 @ self._curvature
-        return value
-
-    def h(self, X: Array) -> Sequence[Array]:
-        """Residuals of the two linear equations."""
+    def _formulas(self, X: Array) -> Formulas:
+        f = (X - self._target) ** 2 @ self._curvature
         residual = X @ self._rows.T - self._right
-        return (residual[:, 0], residual[:, 1])
+        # Residuals of the two linear equations.
+        h = (residual[:, 0], residual[:, 1])
+        return f, (), h

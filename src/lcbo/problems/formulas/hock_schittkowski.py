@@ -7,14 +7,11 @@ the accepted error of its equalities.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
-from lcbo.problems.answers import stored_answer
-from lcbo.problems.base import BestKnown
-from lcbo.problems.formulas.analytic import Analytic
+from lcbo.problems.base import BestKnown, stored_answer
+from lcbo.problems.formulas.analytic import Analytic, Formulas
 from lcbo.types import Array
 
 _BOOK = "Hock and Schittkowski 1981"
@@ -30,14 +27,10 @@ class HS6(Analytic):
     def __init__(self, *, tol: float = 1e-3) -> None:
         super().__init__([-2.0] * 2, [2.0] * 2, best_known=_published(0.0, [1.0, 1.0]), tol=tol)
 
-    def f(self, X: Array) -> Array:
-        """Objective."""
-        value: Array = (1.0 - X[:, 0]) ** 2
-        return value
-
-    def h(self, X: Array) -> Sequence[Array]:
-        """Parabola."""
-        return (10.0 * (X[:, 1] - X[:, 0] ** 2),)
+    def _formulas(self, X: Array) -> Formulas:
+        f = (1.0 - X[:, 0]) ** 2
+        h = (10.0 * (X[:, 1] - X[:, 0] ** 2),)
+        return f, (), h
 
 
 class HS7(Analytic):
@@ -47,14 +40,10 @@ class HS7(Analytic):
         best = _published(-np.sqrt(3.0), [0.0, np.sqrt(3.0)])
         super().__init__([-3.0] * 2, [3.0] * 2, best_known=best, tol=tol)
 
-    def f(self, X: Array) -> Array:
-        """Objective."""
-        value: Array = np.log1p(X[:, 0] ** 2) - X[:, 1]
-        return value
-
-    def h(self, X: Array) -> Sequence[Array]:
-        """Quartic oval."""
-        return ((1.0 + X[:, 0] ** 2) ** 2 + X[:, 1] ** 2 - 4.0,)
+    def _formulas(self, X: Array) -> Formulas:
+        f = np.log1p(X[:, 0] ** 2) - X[:, 1]
+        h = ((1.0 + X[:, 0] ** 2) ** 2 + X[:, 1] ** 2 - 4.0,)
+        return f, (), h
 
 
 class HS28(Analytic):
@@ -63,16 +52,11 @@ class HS28(Analytic):
     def __init__(self, *, tol: float = 1e-3) -> None:
         super().__init__([-5.0] * 3, [5.0] * 3, best_known=_published(0.0, [0.5, -0.5, 0.5]), tol=tol)
 
-    def f(self, X: Array) -> Array:
-        """Objective."""
+    def _formulas(self, X: Array) -> Formulas:
         x1, x2, x3 = X.T
-        value: Array = (x1 + x2) ** 2 + (x2 + x3) ** 2
-        return value
-
-    def h(self, X: Array) -> Sequence[Array]:
-        """Plane."""
-        x1, x2, x3 = X.T
-        return (x1 + 2 * x2 + 3 * x3 - 1,)
+        f = (x1 + x2) ** 2 + (x2 + x3) ** 2
+        h = (x1 + 2 * x2 + 3 * x3 - 1,)
+        return f, (), h
 
 
 class HS39(Analytic):
@@ -84,15 +68,12 @@ class HS39(Analytic):
     def __init__(self, *, tol: float = 1e-3) -> None:
         super().__init__([-3.0] * 4, [3.0] * 4, best_known=_published(-1.0, [1.0, 1.0, 0.0, 0.0]), tol=tol)
 
-    def f(self, X: Array) -> Array:
-        """Objective."""
-        value: Array = -X[:, 0]
-        return value
-
-    def h(self, X: Array) -> Sequence[Array]:
-        """Two surfaces, each with a squared slack variable."""
+    def _formulas(self, X: Array) -> Formulas:
         x1, x2, x3, x4 = X.T
-        return (x2 - x1**3 - x3**2, x1**2 - x2 - x4**2)
+        f = -x1
+        # Two surfaces, each with a squared slack variable.
+        h = (x2 - x1**3 - x3**2, x1**2 - x2 - x4**2)
+        return f, (), h
 
 
 class HS40(Analytic):
@@ -102,15 +83,12 @@ class HS40(Analytic):
         x = 2.0 ** -np.array([1.0 / 3.0, 1.0 / 2.0, 11.0 / 12.0, 1.0 / 4.0])
         super().__init__([-2.0] * 4, [2.0] * 4, best_known=_published(-0.25, x), tol=tol)
 
-    def f(self, X: Array) -> Array:
-        """Objective."""
-        value: Array = -X.prod(axis=1)
-        return value
-
-    def h(self, X: Array) -> Sequence[Array]:
-        """Three nonlinear equations."""
+    def _formulas(self, X: Array) -> Formulas:
+        f = -X.prod(axis=1)
         x1, x2, x3, x4 = X.T
-        return (x1**3 + x2**2 - 1, x1**2 * x4 - x3, x4**2 - x2)
+        # Three nonlinear equations.
+        h = (x1**3 + x2**2 - 1, x1**2 * x4 - x3, x4**2 - x2)
+        return f, (), h
 
 
 class HS48(Analytic):
@@ -122,16 +100,13 @@ class HS48(Analytic):
     def __init__(self, *, tol: float = 1e-3) -> None:
         super().__init__([-5.0] * 5, [5.0] * 5, best_known=_published(0.0, np.ones(5)), tol=tol)
 
-    def f(self, X: Array) -> Array:
-        """Objective."""
+    def _formulas(self, X: Array) -> Formulas:
         x1, x2, x3, x4, x5 = X.T
-        value: Array = (x1 - 1) ** 2 + (x2 - x3) ** 2 + (x4 - x5) ** 2
-        return value
-
-    def h(self, X: Array) -> Sequence[Array]:
-        """Two planes."""
+        f = (x1 - 1) ** 2 + (x2 - x3) ** 2 + (x4 - x5) ** 2
         _, _, x3, x4, x5 = X.T
-        return (X.sum(axis=1) - 5, x3 - 2 * (x4 + x5) + 3)
+        # Two planes.
+        h = (X.sum(axis=1) - 5, x3 - 2 * (x4 + x5) + 3)
+        return f, (), h
 
 
 class HS71(Analytic):
@@ -144,19 +119,12 @@ class HS71(Analytic):
     def __init__(self, *, tol: float = 1e-3) -> None:
         super().__init__([1.0] * 4, [5.0] * 4, best_known=stored_answer("analytic", "hs71"), tol=tol)
 
-    def f(self, X: Array) -> Array:
-        """Objective."""
+    def _formulas(self, X: Array) -> Formulas:
         x1, x2, x3, x4 = X.T
-        value: Array = x1 * x4 * (x1 + x2 + x3) + x3
-        return value
-
-    def g(self, X: Array) -> Sequence[Array]:
-        """Product of all variables at least 25."""
-        return (25.0 - X.prod(axis=1),)
-
-    def h(self, X: Array) -> Sequence[Array]:
-        """Sphere of squared radius 40."""
-        return ((X**2).sum(axis=1) - 40.0,)
+        f = x1 * x4 * (x1 + x2 + x3) + x3
+        g = (25.0 - X.prod(axis=1),)
+        h = ((X**2).sum(axis=1) - 40.0,)
+        return f, g, h
 
 
 class HS79(Analytic):
@@ -171,14 +139,10 @@ class HS79(Analytic):
     def __init__(self, *, tol: float = 1e-3) -> None:
         super().__init__([-3.0] * 5, [3.0] * 5, best_known=stored_answer("analytic", "hs79"), tol=tol)
 
-    def f(self, X: Array) -> Array:
-        """Objective."""
+    def _formulas(self, X: Array) -> Formulas:
         x1, x2, x3, x4, x5 = X.T
-        value: Array = (x1 - 1) ** 2 + (x1 - x2) ** 2 + (x2 - x3) ** 2 + (x3 - x4) ** 4 + (x4 - x5) ** 4
-        return value
-
-    def h(self, X: Array) -> Sequence[Array]:
-        """Three nonlinear equations."""
-        x1, x2, x3, x4, x5 = X.T
+        f = (x1 - 1) ** 2 + (x1 - x2) ** 2 + (x2 - x3) ** 2 + (x3 - x4) ** 4 + (x4 - x5) ** 4
         root = np.sqrt(2.0)
-        return (x1 + x2**2 + x3**3 - 2 - 3 * root, x2 - x3**2 + x4 + 2 - 2 * root, x1 * x5 - 2)
+        # Three nonlinear equations.
+        h = (x1 + x2**2 + x3**3 - 2 - 3 * root, x2 - x3**2 + x4 + 2 - 2 * root, x1 * x5 - 2)
+        return f, (), h

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from lcbo.problems.answers import stored_answer
-from lcbo.problems.base import BestKnown
-from lcbo.problems.formulas.analytic import Analytic
-from lcbo.problems.variants import check_integer
+from lcbo import checks
+from lcbo.problems.base import BestKnown, stored_answer
+from lcbo.problems.formulas.analytic import Analytic, Formulas
 from lcbo.types import Array
 
 _LARGEST_LOG = 690.0  # exp of it is still finite
@@ -32,23 +29,20 @@ class Keane(Analytic):
     """
 
     def __init__(self, d: int = 20) -> None:
-        check_integer("d", d, 2)
+        checks.integer("d", d, 2)
         self._index = np.arange(1, d + 1)
         super().__init__(np.zeros(d), np.full(d, 10.0), best_known=stored_answer("analytic", f"keane{d}"))
         self.noise_scale = {"f": 1.0, "g1": 1.0, "g2": float(d)}
 
-    def f(self, X: Array) -> Array:
-        """Objective."""
+    def _formulas(self, X: Array) -> Formulas:
         square = np.cos(X) ** 2
         top = np.abs((square**2).sum(axis=1) - 2.0 * square.prod(axis=1))
-        value: Array = -top / np.sqrt(np.maximum(X**2 @ self._index, _LEAST_SQUARE))
-        return value
-
-    def g(self, X: Array) -> Sequence[Array]:
-        """Product at least 0.75, sum at most 7.5 d."""
+        f = -top / np.sqrt(np.maximum(X**2 @ self._index, _LEAST_SQUARE))
         with np.errstate(divide="ignore"):
             log_product = np.log(X).sum(axis=1)
-        return (0.75 - np.exp(np.minimum(log_product, _LARGEST_LOG)), X.sum(axis=1) - 7.5 * X.shape[1])
+        # Product at least 0.75, sum at most 7.5 d.
+        g = (0.75 - np.exp(np.minimum(log_product, _LARGEST_LOG)), X.sum(axis=1) - 7.5 * X.shape[1])
+        return f, g, ()
 
 
 class Ackley10(Analytic):
@@ -65,13 +59,11 @@ class Ackley10(Analytic):
         best = BestKnown(0.0, np.zeros(10), "closed form", "Eriksson and Poloczek 2021")
         super().__init__(np.full(10, -5.0), np.full(10, 10.0), best_known=best)
 
-    def f(self, X: Array) -> Array:
-        """Objective; the additions are ordered so that it is 0 at the answer."""
+    def _formulas(self, X: Array) -> Formulas:
         radius = np.sqrt((X**2).mean(axis=1))
         wave = np.cos(2.0 * np.pi * X).mean(axis=1)
-        value: Array = 20.0 * -np.expm1(-0.2 * radius) + (np.e - np.exp(wave))
-        return value
-
-    def g(self, X: Array) -> Sequence[Array]:
-        """Half-space and ball."""
-        return (X.sum(axis=1), np.linalg.norm(X, axis=1) - 5.0)
+        # The additions are ordered so that f is 0 at the answer.
+        f = 20.0 * -np.expm1(-0.2 * radius) + (np.e - np.exp(wave))
+        # Half-space and ball.
+        g = (X.sum(axis=1), np.linalg.norm(X, axis=1) - 5.0)
+        return f, g, ()

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from lcbo import checks
 from lcbo.problem import Constraint
-from lcbo.problems.answers import stored_answer
-from lcbo.problems.base import Benchmark
-from lcbo.problems.structures.beam import SteppedCantilever
-from lcbo.problems.structures.smooth import smooth_max
-from lcbo.problems.variants import check_choice, check_positive
+from lcbo.problems.base import Benchmark, stored_answer
+from lcbo.problems.structures.mechanics import SteppedCantilever, smooth_max
 from lcbo.types import Array
 
 Aggregate = Literal["lse", "none"]
@@ -28,7 +24,7 @@ SIDE = (0.5, 5.0)  # in
 class Beam50(Benchmark):
     """Smallest stepped cantilever under stress and deflection limits; d = 50 sides in [0.5, 5] in.
 
-    x = (w_1, h_1, w_2, h_2, ...), segment 1 at the clamp; the formulas are in the module `beam`.
+    x = (w_1, h_1, w_2, h_2, ...), segment 1 at the clamp; the formulas are in the module `mechanics`.
 
         min  volume                                                            (in^3)
         s.t. g_stress = LSE_alpha over the 25 segments of sigma_i / 40000 - 1 <= 0
@@ -50,9 +46,9 @@ class Beam50(Benchmark):
     def __init__(
         self, *, aggregate: Aggregate = "lse", alpha: float = 20.0, scale: Scale = "natural"
     ) -> None:
-        check_choice("aggregate", aggregate, get_args(Aggregate))
-        check_choice("scale", scale, get_args(Scale))
-        check_positive("alpha", alpha)
+        checks.choice("aggregate", aggregate, get_args(Aggregate))
+        checks.choice("scale", scale, get_args(Scale))
+        checks.positive("alpha", checks.number("alpha", alpha))
         self.aggregate, self.alpha, self.scale = aggregate, float(alpha), scale
         self.stress_names = [f"stress_{i + 1}" for i in range(BEAM.segments)]
         objective = "volume" if scale == "natural" else "scaled_volume"
@@ -88,9 +84,3 @@ class Beam50(Benchmark):
         else:
             outcomes |= dict(zip(self.stress_names, stress.T, strict=True))
         return outcomes | {"g_disp": tip / TIP_LIMIT - 1.0, "max_stress": stress.max(axis=1), "tip": tip}
-
-    def plot(self, x: npt.ArrayLike, path: str | Path | None = None) -> Any:
-        """Draw the beam from the side and from above, colored by stress utilization."""
-        from lcbo.problems.structures.beam_drawing import draw_beam
-
-        return draw_beam(self, self._checked_point(x), path)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from lcbo import checks
 from lcbo.problem import Constraint
-from lcbo.problems.answers import stored_answer
-from lcbo.problems.base import Benchmark
-from lcbo.problems.structures.smooth import smooth_max
-from lcbo.problems.structures.truss import Truss
-from lcbo.problems.variants import check_choice, check_positive
+from lcbo.problems.base import Benchmark, stored_answer
+from lcbo.problems.structures.mechanics import Truss, smooth_max
 from lcbo.types import Array
 
 Load = Literal["case1", "node1"]
@@ -72,7 +68,7 @@ class Truss25(Benchmark):
         s.t. g_stress = LSE_alpha over the 25 bars of |sigma| / 40000 - 1 <= 0
              g_disp   = LSE_alpha over the 18 free displacements of |u| / 0.35 - 1 <= 0
 
-    with LSE the smooth maximum of the module `smooth`; it never underestimates the true maximum.
+    with LSE the smooth maximum of the module `mechanics`; it never underestimates the true maximum.
     Geometry, material and load case 1: the classic benchmark (Schmit and Fleury; Camp and Bichon,
     J. Struct. Eng. 130, 2004), there with 8 groups of equal bars. Noise level 0.1 means 10 lb on the
     weight and 0.1 on each aggregated constraint.
@@ -96,10 +92,10 @@ class Truss25(Benchmark):
         alpha: float = 20.0,
         scale: Scale = "natural",
     ) -> None:
-        check_choice("load", load, get_args(Load))
-        check_choice("aggregate", aggregate, get_args(Aggregate))
-        check_choice("scale", scale, get_args(Scale))
-        check_positive("alpha", alpha)
+        checks.choice("load", load, get_args(Load))
+        checks.choice("aggregate", aggregate, get_args(Aggregate))
+        checks.choice("scale", scale, get_args(Scale))
+        checks.positive("alpha", checks.number("alpha", alpha))
         self.load, self.aggregate, self.alpha, self.scale = load, aggregate, float(alpha), scale
         self.model = truss_model()
         self.force = self.model.load_vector(LOADS[load])
@@ -146,9 +142,3 @@ class Truss25(Benchmark):
             outcomes |= dict(zip(self.stress_names, response.stress.T, strict=True))
             outcomes |= dict(zip(self.disp_names, response.displacement.T, strict=True))
         return outcomes | {"max_stress": stress.max(axis=1), "max_disp": disp.max(axis=1)}
-
-    def plot(self, x: npt.ArrayLike, path: str | Path | None = None) -> Any:
-        """Draw the truss: thickness by area, color by stress utilization, deformed shape beside it."""
-        from lcbo.problems.structures.truss_drawing import draw_truss
-
-        return draw_truss(self, self._checked_point(x), path)

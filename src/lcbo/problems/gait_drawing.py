@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lcbo.problems.figures import GHOST, INK, save
-from lcbo.problems.halfcheetah.cheetah import ACTIONS, OBSERVATIONS, Cheetah
-from lcbo.problems.halfcheetah.halfcheetah import SEEDS, HalfCheetah
+from lcbo.problems.halfcheetah import ACTIONS, OBSERVATIONS, SEEDS, Cheetah, HalfCheetah
 from lcbo.types import Array
 
 if TYPE_CHECKING:

@@ -1,24 +1,81 @@
-"""Within-model problems: objective and constraints are draws from known Gaussian processes."""
+"""Within-model problems: objective and constraints are draws from known Gaussian processes.
+
+A function with squared-exponential covariance, lengthscales l and variance 1 is approximated by a sum of
+random Fourier features,
+
+    f(x) = sqrt(2 / D) sum_j w_j cos(omega_j . x + b_j),
+    omega_j ~ N(0, diag(1 / l^2)),   b_j ~ U(0, 2 pi),   w_j ~ N(0, 1),   D = 2000
+
+(Rahimi and Recht, Advances in Neural Information Processing Systems 20, 2007). What is optimized is this
+finite sum, so values and gradients are exact.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from lcbo import checks
 from lcbo.problem import Constraint
-from lcbo.problems.answers import stored_answer
-from lcbo.problems.base import Benchmark
-from lcbo.problems.gp_sample.fourier import FEATURES, FourierDraw, FourierSample
-from lcbo.problems.variants import check_choice, check_integer, check_positive
+from lcbo.problems.base import Benchmark, stored_answer
 from lcbo.types import Array
 
 Scale = Literal["gibo", "authors"]
 Kind = Literal["inequality", "equality"]
+FEATURES = 2000
+_CHUNK = 512  # points evaluated together: bounds the memory of the phase matrix
 OFFSET = 0.5  # makes about a tenth of the cube feasible with two inequalities
+
+
+@dataclass(frozen=True)
+class FourierDraw:
+    """One function; ``lengthscale`` has ``d`` entries, ``frequency`` is ``features x d``."""
+
+    lengthscale: Array
+    frequency: Array = field(repr=False)
+    phase: Array = field(repr=False)
+    weight: Array = field(repr=False)
+
+
+class FourierSample:
+    """Several independent draws evaluated together; ``1 + m`` draws over ``d`` variables."""
+
+    def __init__(self, draws: list[FourierDraw]) -> None:
+        self.lengthscale: Array = np.stack([draw.lengthscale for draw in draws])
+        self._frequency = np.concatenate([draw.frequency for draw in draws])
+        self._phase = np.concatenate([draw.phase for draw in draws])
+        self._weight = np.stack([draw.weight for draw in draws]) * np.sqrt(2.0 / FEATURES)
+
+    def values(self, X: Array) -> Array:
+        """Values of all draws at ``n x d`` points, ``n x (1 + m)``."""
+        parts = [self._values(X[start : start + _CHUNK]) for start in range(0, max(len(X), 1), _CHUNK)]
+        return np.concatenate(parts)
+
+    def _values(self, X: Array) -> Array:
+        wave = np.cos(X @ self._frequency.T + self._phase).reshape(len(X), *self._weight.shape)
+        values: Array = np.einsum("nkj,kj->nk", wave, self._weight)
+        return values
+
+    def gradients(self, x: Array) -> Array:
+        """Gradients of all draws at one point, ``(1 + m) x d``:  -sqrt(2/D) sum_j w_j sin(.) omega_j."""
+        slope = -np.sin(self._frequency @ x + self._phase).reshape(self._weight.shape) * self._weight
+        frequency = self._frequency.reshape(*self._weight.shape, -1)
+        gradients: Array = np.einsum("kj,kji->ki", slope, frequency)
+        return gradients
+
+    def hessians(self, x: Array) -> Array:
+        """Second derivatives of all draws at one point, ``(1 + m) x d x d``.
+
+        ``-sqrt(2/D) sum_j w_j cos(.) omega_j omega_j^T``
+        """
+        bend = -np.cos(self._frequency @ x + self._phase).reshape(self._weight.shape) * self._weight
+        frequency = self._frequency.reshape(*self._weight.shape, -1)
+        hessians: Array = (frequency * bend[..., None]).swapaxes(-1, -2) @ frequency
+        return hessians
 
 
 @dataclass(frozen=True)
@@ -43,7 +100,7 @@ class GPSample(Benchmark):
 
         min f(x)   s.t.  c_i(x) = s_i(x) + 0.5 <= 0  (inequality)   or   h_i(x) = s_i(x) = 0  (equality)
 
-    f and s_i are independent draws (see `fourier`) with variance 1. The lengthscales follow the
+    f and s_i are independent draws (see the module) with variance 1. The lengthscales follow the
     synthetic benchmark of GIBO (Mueller, von Rohr and Trimpe, NeurIPS 2021): every function has its own
     l_i ~ U(0.7, 1.3) l(d) with l(d) = 0.2 delta(d) / delta(2) and
     delta(n) = sqrt(n / 6) sqrt((1 + 2 sqrt(1 - 3 / (5 n))) / 3). Noise level 0.1 is sd 0.1 everywhere.
@@ -70,14 +127,14 @@ class GPSample(Benchmark):
         m: int | None = None,
         tol: float = 1e-3,
     ) -> None:
-        check_integer("d", d, 1)
-        check_integer("seed", seed, 0)
-        check_choice("scale", scale, get_args(Scale))
-        check_choice("kind", kind, get_args(Kind))
-        check_positive("tol", tol)
+        checks.integer("d", d, 1)
+        checks.integer("seed", seed, 0)
+        checks.choice("scale", scale, get_args(Scale))
+        checks.choice("kind", kind, get_args(Kind))
+        checks.positive("tol", checks.number("tol", tol))
         equality = kind == "equality"
         m = (1 if equality else 2) if m is None else m
-        check_integer("m", m, 0)
+        checks.integer("m", m, 0)
         self.seed, self.scale, self.kind = seed, scale, kind
         draws = _gibo_draws(d, seed, m) if scale == "gibo" else _authors_draws(d, seed, m)
         self.sample = FourierSample(draws)

@@ -1,6 +1,7 @@
-"""Linear-elastic space trusses, many designs at once.
+"""Mechanics of trusses and beams, many designs at once, and the smooth maximum of their loads.
 
-For pin-jointed bars with direction cosines e, the stiffness matrix is linear in the areas,
+Space trusses are linear-elastic. For pin-jointed bars with direction cosines e, the stiffness is linear
+in the areas,
 
     K(A) = sum_i (E A_i / L_i) b_i b_i^T,
 
@@ -93,3 +94,63 @@ class Truss:
         load = np.broadcast_to(force[:, None], (len(areas), size, 1))
         solution: Array = np.linalg.solve(stiffness, load)[:, :, 0]
         return solution
+
+
+@dataclass(frozen=True)
+class SteppedCantilever:
+    """A cantilever of ``segments`` equal steps, rectangular sections and a tip load, in closed form.
+
+    Euler-Bernoulli theory; segment i spans [a_i, b_i] from the clamp, has width w_i and height h_i:
+
+        volume  = sum (b_i - a_i) w_i h_i
+        sigma_i = 6 P (L - a_i) / (w_i h_i^2)                     (largest in the segment: at its clamp side)
+        tip     = sum P [(L - a_i)^3 - (L - b_i)^3] / (3 E I_i),  I_i = w_i h_i^3 / 12
+
+    Units are up to the caller (in, lb, psi here).
+    """
+
+    length: float
+    segments: int
+    modulus: float
+    load: float
+
+    @property
+    def joints(self) -> Array:
+        """Distances of the ``segments + 1`` section borders from the clamp."""
+        return np.linspace(0.0, self.length, self.segments + 1)
+
+    def volume(self, width: Array, height: Array) -> Array:
+        """Volumes of ``n`` designs; ``width`` and ``height`` are ``n x segments``."""
+        total: Array = (width * height).sum(axis=1) * (self.length / self.segments)
+        return total
+
+    def stress(self, width: Array, height: Array) -> Array:
+        """Largest bending stress of every segment, ``n x segments``."""
+        lever = self.length - self.joints[:-1]
+        peak: Array = 6.0 * self.load * lever / (width * height**2)
+        return peak
+
+    def deflection(self, width: Array, height: Array) -> Array:
+        """Tip deflections of ``n`` designs."""
+        arm = (self.length - self.joints) ** 3
+        inertia = width * height**3 / 12.0
+        tip: Array = (self.load * (arm[:-1] - arm[1:]) / (3.0 * self.modulus * inertia)).sum(axis=1)
+        return tip
+
+
+def smooth_max(values: Array, alpha: float) -> Array:
+    """Upper bound of the row-wise maximum that has continuous derivatives.
+
+        LSE(v) = (1 / alpha) log sum_j exp(alpha v_j),   max v <= LSE(v) <= max v + ln(m) / alpha
+
+    Args:
+        values: ``n x m`` array.
+        alpha: Sharpness; larger is closer to the maximum.
+
+    Returns:
+        ``n`` smoothed maxima.
+    """
+    top = values.max(axis=1)
+    spread = np.exp(alpha * (values - top[:, None])).sum(axis=1)
+    folded: Array = top + np.log(spread) / alpha
+    return folded

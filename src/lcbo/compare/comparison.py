@@ -1,0 +1,167 @@
+"""A comparison in a folder of its own: one problem, several methods, several seeds.
+
+comparison.json         the problem, the budget and how to evaluate
+runs/METHOD/SEED.db     a run, durable from its first evaluation; .log is what it printed
+runs/METHOD/SEED.json   the score of a finished run
+comparison.csv, .png    table and figure of all finished runs
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lcbo.compare.run import Truth, run_to_end, write_result
+from lcbo.compare.runner import PlannedRun, run_in_process
+from lcbo.compare.score import best_feasible, rounded
+from lcbo.errors import ArgumentError
+from lcbo.evaluation.command.command import Command
+from lcbo.evaluation.command.problem_file import Task, rebuilt_command_problem
+from lcbo.methods import registry
+from lcbo.optimizer.optimizer import Optimizer
+from lcbo.problem import Problem
+from lcbo.problems import Benchmark, NoisyView, from_source
+from lcbo.store.describe import describe_problem, describe_value, differences, rebuild_value
+from lcbo.types import Array
+
+_FILE = "comparison.json"
+_EVALUATION = ("timeout", "retries", "max_failure_rate")
+
+
+@dataclass(frozen=True)
+class Score:
+    """A finished run.
+
+    Attributes:
+        best: best feasible value after 1, 2, ... ``budget`` evaluations, signed so that less is better,
+            infinite before the first; a run that ended early keeps its last value.
+        seconds: processor time of the method, evaluations not counted.
+    """
+
+    best: Array
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The folder of a comparison and what its file says."""
+
+    folder: Path
+    facts: dict[str, Any]
+
+    @classmethod
+    def begin(cls, folder: Path, task: Task, *, budget: int, noise: float = 0.0) -> Comparison:
+        """Make the folder of a comparison, or open the one that is there.
+
+        Args:
+            folder: of the comparison.
+            task: a problem that a file or the name of a benchmark gives back, and how to run it. Its options
+                are those of the method it names; other methods have their defaults.
+            budget: evaluations of every run.
+            noise: noise level of a benchmark.
+
+        Raises:
+            ArgumentError: the problem cannot be evaluated, or the folder holds another comparison.
+        """
+        problem = task.problem.truth if isinstance(task.problem, NoisyView) else task.problem
+        if problem.fun is None or problem.source is None:
+            raise ArgumentError(task.name, "a problem file with a table [command], or a benchmark", "neither")
+        given = {
+            "name": task.name,
+            "problem": describe_problem(problem),
+            "source": describe_value(problem.source),
+            "noise": noise,
+            "budget": budget,
+            "x0": describe_value(task.start),
+            "n_init": task.settings.get("n_init"),
+            "options": {task.settings.get("method", "lcbo"): describe_value(task.options)}
+            if task.options
+            else {},
+            "evaluation": {name: task.settings[name] for name in _EVALUATION if name in task.settings},
+        }
+        given = json.loads(json.dumps(given))
+        if (folder / _FILE).exists():
+            changed = differences(_lasting(cls.open(folder).facts), _lasting(given))
+            if changed:
+                words = changed[0].replace("the run has", "it has")
+                raise ArgumentError(str(folder), "a new folder, or that of this comparison", words)
+        write_result(folder / _FILE, given)
+        return cls(folder, given)
+
+    @classmethod
+    def open(cls, folder: Path) -> Comparison:
+        """Return the comparison in a folder."""
+        try:
+            return cls(folder, json.loads((folder / _FILE).read_text()))
+        except ValueError as error:
+            raise ArgumentError(str(folder / _FILE), "a file written by lcbo compare", error) from None
+
+    @property
+    def problem(self) -> Problem:
+        """The problem, with its function; noise-free if it is a benchmark."""
+        source = self.facts["source"]
+        return rebuilt_command_problem(self.facts) if "command" in source else from_source(source)
+
+    def plan(self, methods: Iterable[str], seeds: int) -> list[PlannedRun]:
+        """Return the runs wanted: first seed 0 of every method, then seed 1, so that a part is balanced."""
+        known = [registry.spec(method).name for method in dict.fromkeys(methods)]
+        return [self._planned(method, seed) for seed in range(seeds) for method in known]
+
+    def _planned(self, method: str, seed: int) -> PlannedRun:
+        files = self.folder / "runs" / method
+        command = ("-m", "lcbo.compare.comparison", str(self.folder), method, str(seed))
+        store, result = files / f"{seed}.db", files / f"{seed}.json"
+        return PlannedRun(self.facts["name"], method, seed, self.facts["budget"], store, result, command)
+
+    def run(self, method: str, seed: int) -> None:
+        """Run or finish one run and write its score: without noise for a benchmark, else as observed."""
+        facts, planned = self.facts, self._planned(method, seed)
+        planned.store.parent.mkdir(parents=True, exist_ok=True)
+        problem = self.problem
+        if isinstance(problem.fun, Command):  # working directories of different runs do not mix
+            workdir = planned.store.with_suffix(".evaluations").absolute()
+            problem.fun = replace(problem.fun, workdir=str(workdir))
+        truth = Truth(problem, facts["noise"], seed) if isinstance(problem, Benchmark) else None
+        with Optimizer(
+            problem if truth is None else truth.problem,
+            method,
+            budget=facts["budget"],
+            x0=facts["x0"],
+            n_init=facts["n_init"],
+            rng=seed,
+            options=rebuild_value(facts["options"].get(method, {})),
+            store=planned.store,
+        ) as optimizer:
+            kept = run_to_end(optimizer, **facts["evaluation"])
+            seen = optimizer.log.observations
+        told = [{} if o.failed else o.outcomes if truth is None else truth.exact(o.x) for o in seen]
+        best = best_feasible(problem, told)
+        write_result(planned.result, {"best": rounded(best), "seconds": kept["seconds"]})
+
+    def scores(self) -> dict[str, list[Score]]:
+        """Return all finished runs in the folder, by method."""
+        found: dict[str, list[Score]] = {}
+        for path in sorted(self.folder.glob("runs/*/*.json"), key=lambda path: (path.parent, int(path.stem))):
+            kept = json.loads(path.read_text())
+            best = np.array([math.inf if value is None else value for value in kept["best"]])
+            padded = np.pad(best, (0, self.facts["budget"] - len(best)), mode="edge")
+            found.setdefault(path.parent.name, []).append(Score(padded, kept["seconds"]))
+        return found
+
+
+def _lasting(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts that may not change: all but the problem's name, its folder and how to evaluate."""
+    source = {key: value for key, value in facts["source"].items() if key != "folder"}
+    kept = {key: value for key, value in facts.items() if key not in ("name", "evaluation")}
+    return {**kept, "source": source}
+
+
+if __name__ == "__main__":
+    run_in_process(lambda: Comparison.open(Path(sys.argv[1])).run(sys.argv[2], int(sys.argv[3])))

@@ -1,0 +1,189 @@
+"""Running what is missing of a comparison: one process per run, several at a time, at any moment again.
+
+A run in progress is a store file; a finished run leaves a result file and is never run again. Stopping or
+killing the runner loses nothing: the next one goes on from the stores. A run whose optional package is not
+installed is skipped, not failed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lcbo.errors import LcboError
+from lcbo.store.store import tells_in
+
+_LACKING = 69  # exit code of a run that needs an extra which is not installed
+_PATIENCE = 10.0  # seconds an interrupted run has to clean up before it is ended
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run of a comparison, and the files it leaves.
+
+    Attributes:
+        task: what is solved; like ``label``, part of file names, tables and figures.
+        label: under which name the method appears.
+        seed: of the run.
+        budget: evaluations in all.
+        store: file of the run while it is in progress.
+        result: file that is there when the run has finished.
+        command: arguments of the Python process that does the run.
+    """
+
+    task: str
+    label: str
+    seed: int
+    budget: int
+    store: Path
+    result: Path
+    command: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Task, label and seed in one text."""
+        return f"{self.task}/{self.label}/{self.seed}"
+
+    @property
+    def log(self) -> Path:
+        """The file with what the run printed."""
+        return self.store.with_suffix(".log")
+
+
+@dataclass
+class Progress:
+    """Where a comparison stands.
+
+    Attributes:
+        done: finished runs.
+        running: by name, evaluations that runs under way have made.
+        missing: runs not finished.
+        failed: by name, the last line a run printed before it ended without a result.
+        skipped: by name, why a run cannot be made here.
+        seconds: by name, how long runs took that this runner finished.
+    """
+
+    done: list[PlannedRun] = field(default_factory=list)
+    running: dict[str, int] = field(default_factory=dict)
+    missing: list[PlannedRun] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, runs: Iterable[PlannedRun]) -> Progress:
+        """Return which runs are finished and which are not."""
+        progress = cls()
+        for run in runs:
+            (progress.done if run.result.exists() else progress.missing).append(run)
+        return progress
+
+
+def compare(
+    runs: Sequence[PlannedRun],
+    *,
+    jobs: int,
+    watch: Callable[[Progress], None] = lambda _: None,
+    poll: float = 0.5,
+) -> Progress:
+    """Run everything that has no result, ``jobs`` runs at a time.
+
+    Args:
+        runs: the runs wanted, in the order they are to be made.
+        jobs: processes at a time.
+        watch: called again and again with the progress.
+        poll: seconds between looks at the processes.
+    """
+    progress = Progress.of(runs)
+    queue, alive = list(progress.missing), dict[str, tuple[PlannedRun, subprocess.Popen[bytes], float]]()
+    try:
+        while queue or alive:
+            while queue and len(alive) < jobs:
+                run = queue.pop(0)
+                alive[run.name] = run, _start(run), time.monotonic()
+            for name, (run, process, begun) in list(alive.items()):
+                if process.poll() is not None:
+                    del alive[name]
+                    _settle(progress, run, process, time.monotonic() - begun)
+            progress.running = {name: tells_in(run.store) for name, (run, _, _) in alive.items()}
+            watch(progress)
+            if alive:
+                time.sleep(poll)
+    finally:
+        for _, process, _ in alive.values():
+            _hang_up(process)
+        for _, process, _ in alive.values():
+            process.wait()
+    progress.running = {}
+    return progress
+
+
+def run_in_process(work: Callable[[], object]) -> None:
+    """Do the work of a run's own process, which ends when the runner does, however that ends.
+
+    Otherwise the runs of a runner that was killed would go on, and the next runner find them in use.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job may have it ignored
+    threading.Thread(target=_end_with_the_runner, daemon=True).start()
+    try:
+        work()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except LcboError as error:
+        traceback.print_exc()
+        sys.exit(" ".join(str(error).split()))  # in one line, the last of the log
+    except ImportError as error:
+        if error.name is not None:  # a real one; where an extra is missing, we raise it with a message only
+            raise
+        sys.stderr.write(f"{error}\n")
+        sys.exit(_LACKING)
+
+
+def _end_with_the_runner() -> None:
+    os.read(0, 1)  # returns when the runner's end of our standard input closes
+    os.kill(os.getpid(), signal.SIGINT)  # so that a simulator under way is ended too
+    time.sleep(_PATIENCE)
+    os._exit(1)
+
+
+def _start(run: PlannedRun) -> subprocess.Popen[bytes]:
+    """Start the process of one run; its output goes to the run's log."""
+    run.log.parent.mkdir(parents=True, exist_ok=True)
+    with run.log.open("wb") as log:
+        return subprocess.Popen(
+            [sys.executable, *run.command],
+            stdout=log,
+            stderr=log,
+            stdin=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is the runner's alone, which then ends its runs
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+
+
+def _settle(progress: Progress, run: PlannedRun, process: subprocess.Popen[bytes], seconds: float) -> None:
+    """Note how a run ended."""
+    _hang_up(process)
+    lines = run.log.read_text(errors="replace").strip().splitlines()
+    words = lines[-1] if lines else f"exit code {process.returncode}"
+    if run.result.exists():
+        progress.done.append(run)
+        progress.seconds[run.name] = seconds
+    elif process.returncode == _LACKING:
+        progress.skipped[run.name] = words
+    else:
+        progress.failed[run.name] = words
+        return
+    progress.missing.remove(run)
+
+
+def _hang_up(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    process.stdin.close()

@@ -1,0 +1,63 @@
+"""Wording that reports, pictures and commands share."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lcbo.problem import Problem
+    from lcbo.store.stored_run import Run
+
+
+def number(value: float) -> str:
+    """Return a number as a reader wants it: six digits, a true minus sign, a dash where there is none."""
+    return f"{value:.6g}".replace("-", "\N{MINUS SIGN}") if math.isfinite(value) else "\N{EN DASH}"
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number of things, such as ``1 variable`` or ``3 variables``."""
+    return f"{n} {noun}" + "s" * (n != 1)
+
+
+def moment(seconds: float) -> str:
+    """Return a time, given in seconds since the epoch, as date and minute."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def one_line(text: object) -> str:
+    """Return a text on one line."""
+    return " ".join(str(text).split())
+
+
+def sentences(text: str) -> str:
+    """Return a message with a capital at the beginning of every sentence."""
+    return re.sub(r"(^|\. )(\w)", lambda found: found[1] + found[2].upper(), text)
+
+
+def run_name(run: Run) -> str:
+    """Return what to call a run: its benchmark, else its file."""
+    source = run.meta.get("source") or {}
+    return str(source.get("name", run.path.stem))
+
+
+def summary(problem: Problem) -> str:
+    """Return what is to be solved in one sentence; more than four constraints are only counted."""
+    limits = [str(c) for c in problem.constraints]
+    if len(limits) > 4:
+        limits = [counted(len(limits), "constraint")]
+    listed = " and ".join([", ".join(limits[:-1]), limits[-1]] if len(limits) > 1 else limits)
+    words = f"{problem.objective} over {counted(problem.n_variables, 'variable')}"
+    return f"{words} subject to {listed}" if limits else words
+
+
+def next_command(run: Run) -> str:
+    """Return the command that continues a run: ``ask`` where its function is not known, else ``resume``."""
+    at, file = run.status, shlex.quote(str(run.path))
+    if run.problem.fun is None:
+        return f"lcbo ask {file}"
+    spent = at.budget is not None and at.ended >= at.budget
+    return f"lcbo resume {file}" + (f" --budget {2 * (at.budget or 0)}" if spent else "")

@@ -1,0 +1,27 @@
+"""Values in words: how texts are shortened, values described and durations written everywhere."""
+
+from __future__ import annotations
+
+
+def brief(text: str, most: int) -> str:
+    """Return a text of at most ``most`` characters; three dots stand for what was cut off its end."""
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def described(value: object) -> str:
+    """Return a value with its type, for an error message."""
+    return f"{type(value).__name__} {brief(repr(value), 60)}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time span in words, with the two units that matter."""
+    if seconds < 1.0:
+        return f"{1000.0 * seconds:.2g} ms"
+    if seconds < 60.0:
+        return f"{seconds:.1f} s"
+    minutes, hours = seconds / 60.0, seconds / 3600.0
+    if hours < 1.0:
+        return f"{int(minutes)} min {int(seconds % 60)} s"
+    if hours < 48.0:
+        return f"{int(hours)} h {int(minutes % 60)} min"
+    return f"{int(hours / 24)} days {int(hours % 24)} h"
