@@ -63,7 +63,7 @@ class PaperExplorer:
 
     starts: int = 10  # paper, Table 1
     rate: float = 0.01  # paper, Table 1
-    steps: int = 100  # paper is silent; facts.md, reading 8
+    steps: int = 100  # paper is silent
     temperature: float = 1.0  # authors' code
 
     def __call__(self, gp: BatchedGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:

@@ -70,7 +70,8 @@ class Builder:
         try:
             return fit()
         except ModelError:
-            self._note_rescue()
+            self.rescues += 1
+            warnings.warn("a fit was given up", NumericalRescueWarning, stacklevel=2)
             return self.hyper
 
     def _rescued(self, build: Callable[[Hyperparameters], BatchedGP], n: int) -> BatchedGP:
@@ -99,10 +100,6 @@ class Builder:
                 warnings.warn("a model needed a rescue", NumericalRescueWarning, stacklevel=2)
             return gp
         raise ModelError(f"no rescue gave a positive definite model on {n} points")
-
-    def _note_rescue(self) -> None:
-        self.rescues += 1
-        warnings.warn("a fit needed a rescue", NumericalRescueWarning, stacklevel=2)
 
 
 class WindowBuilder(Builder):
