@@ -170,7 +170,7 @@ def test_failures_are_dropped_and_a_lost_design_is_drawn_anew(name: str) -> None
         method.tell(proposal.id, truth(proposal.u) if proposal.id % 2 else None)
     (chosen,) = method.ask()
     assert chosen.role == "explore"
-    assert len(method._current_model().gp.x) == 3
+    assert len(method._current_model().gp.u) == 3
 
 
 def test_a_missing_outcome_is_not_feasible(monkeypatch: pytest.MonkeyPatch) -> None:

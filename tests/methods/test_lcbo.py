@@ -218,7 +218,7 @@ def test_the_authors_settings_are_reachable_by_options(name: str) -> None:
     torch.testing.assert_close(
         variance, torch.full_like(variance, 0.70)
     )  # the noise of repeats is not reduced
-    assert len(gp.x) < len(method.archive.recent(method._window()))
+    assert len(gp.u) < len(method.archive.recent(method._window()))
 
 
 def test_hyperparameters_may_differ_between_outputs() -> None:
@@ -246,7 +246,7 @@ def test_the_window_holds_the_most_recent_points() -> None:
     method.ask()
     assert method._model is not None
     recent = method.archive.u[method.archive.recent(2 * DIM)]
-    np.testing.assert_array_equal(method._model.gp.x.numpy(), recent)
+    np.testing.assert_array_equal(method._model.gp.u.numpy(), recent)
     everything = make(window=None)
     run(everything, 3)
     assert everything._window() is None

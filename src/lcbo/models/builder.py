@@ -60,7 +60,7 @@ class Builder:
         """A model given pending points, ``p x d``; where it would not be definite, they count as noisier."""
         floors = (0.0, NOISE_FLOOR, LARGE_NOISE)
         rungs = [partial(gp.conditioned, z, least_noise=floor) for floor in floors]
-        return self._first_definite(rungs, len(gp.x) + len(z))
+        return self._first_definite(rungs, len(gp.u) + len(z))
 
     def _scaling(self, y: Array) -> Scaling:
         return Scaling.of(y) if self.standardize else Scaling.identity(y.shape[1])
@@ -153,7 +153,7 @@ class WindowBuilder(Builder):
         if refit or not self._fitted:
             self.hyper = self._learned(lambda: self._fit(data, scaling, repeats))
             self._fitted = True
-        return Model(self._rescued(lambda hyper: BatchedGP(data, hyper), len(data.x)), scaling)
+        return Model(self._rescued(lambda hyper: BatchedGP(data, hyper), len(data.u)), scaling)
 
     def resume(self, hyper: Hyperparameters, kernel: str) -> None:
         """Go on with hyperparameters that were fitted before; ``kernel`` is for the fits to come."""
@@ -164,7 +164,7 @@ class WindowBuilder(Builder):
             return self.hyper
         if isinstance(self.fit, MapFit):
             return self.fit(data, self.hyper)
-        scatter, dof = (to_tensor(a, data.x) for a in repeats.scatter(scaling.std))
+        scatter, dof = (to_tensor(a, data.u) for a in repeats.scatter(scaling.std))
         data = replace(data, scatter=scatter, dof=dof)
         least = [(v or 0.0) / s / s for v, s in zip(self.noise_var, scaling.std.tolist(), strict=True)]
         return self.fit(data, self.kernel, least, self.hyper if self._fitted else None)
@@ -176,7 +176,7 @@ class GrowingBuilder(Builder):
     The points known at the last fit are the *base*; their factor ``L`` is computed once per fit, in
     O(n^3). Points told later are one block row below it, in O(n^2) per point:
 
-        L' = [[L, 0], [W^T, chol(K_new - W^T W)]],   W = L^-1 k(X, X_new)
+        L' = [[L, 0], [W^T, chol(K_new - W^T W)]],   W = L^-1 k(U, U_new)
 
     Standardization moves y alone, which costs two triangular solves. The model is a function of base,
     hyperparameters and data, not of the updates in between, so a restored model equals the one before to
@@ -216,7 +216,7 @@ class GrowingBuilder(Builder):
             self._base_ids, self._fitted_base = ids, None
         inside = np.isin(ids, self._base_ids, assume_unique=True)
         old, new = (merge(u[part], scaled[part], self.device) for part in (inside, ~inside))
-        gp = self._rescued(lambda hyper: self._grown(hyper, old, new), len(old.x) + len(new.x))
+        gp = self._rescued(lambda hyper: self._grown(hyper, old, new), len(old.u) + len(new.u))
         return Model(gp.with_targets(torch.cat([old.y, new.y], -1)), scaling)
 
     @property
@@ -251,6 +251,6 @@ class GrowingBuilder(Builder):
         base = self._fitted_base if fitted and self._fitted_base is not None else BatchedGP(old, hyper)
         if fitted:
             self._fitted_base = base
-        gp = base.conditioned(new.x, new.count)
+        gp = base.conditioned(new.u, new.count)
         self._base = base
         return gp

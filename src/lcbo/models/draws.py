@@ -36,7 +36,7 @@ def pathwise(gp: BatchedGP, z: Tensor, count: int, rng: np.random.Generator) -> 
     """Draws by Matheron's rule, in O(p (n + features)) each.
 
     A path is a draw of the prior plus its correction by the data:
-        f(z) = g(z) + k(z, X) K^-1 (y - g(X) - e),   e ~ N(0, noise)
+        f(z) = g(z) + k(z, U) K^-1 (y - g(U) - e),   e ~ N(0, noise)
     The prior draw ``g`` is a sum of random Fourier features, ``sqrt(s / F) [cos(z W / l), sin(z W / l)] w``;
     the correction is exact, so what the data say is not approximated.
     """
@@ -62,8 +62,8 @@ def _paths(gp: BatchedGP, z: Tensor, count: int, frequencies: Tensor, rng: np.ra
         phase = (points / gp.hyper.lengthscale) @ frequencies
         return torch.addmm(torch.cos(phase) @ weights[0], phase.sin_(), weights[1])
 
-    noise = to_tensor(rng.standard_normal((len(gp.x), count)), z) * gp.noise[0, :, None].sqrt()
-    seen = torch.where(gp.present[0, :, None], prior(gp.x) + noise, 0.0)
+    noise = to_tensor(rng.standard_normal((len(gp.u), count)), z) * gp.noise[0, :, None].sqrt()
+    seen = torch.where(gp.present[0, :, None], prior(gp.u) + noise, 0.0)
     correction = gp.alpha[0, :, None] - torch.cholesky_solve(seen, gp.factor[0])
     blocks = (torch.addmm(prior(block), gp.cross(block)[0].mT, correction) for block in torch.split(z, BLOCK))
     return (gp.hyper.mean + torch.cat(list(blocks))).mT

@@ -185,7 +185,7 @@ def log_posterior(data: Data, hyper: Hyperparameters, fit: MapFit) -> tuple[Tens
     """
     scale, noise = hyper.outputscale[:, None, None], hyper.noise_var[:, None]
     present = data.count > 0.0
-    r2 = squared_distance(data.x, data.x, hyper.lengthscale)
+    r2 = squared_distance(data.u, data.u, hyper.lengthscale)
     r2.diagonal(dim1=-2, dim2=-1).zero_()
     phi, phi1, _ = PROFILES[hyper.kernel](r2)
     signal = scale * phi
@@ -215,7 +215,7 @@ def log_posterior(data: Data, hyper: Hyperparameters, fit: MapFit) -> tuple[Tens
         length_slope = 0.5 * _total(tilt, radial * r2)[:, None]
     else:
         pull = tilt * radial
-        moment = pull.sum(-1) @ data.x.square() - ((pull @ data.x) * data.x).sum(-2)
+        moment = pull.sum(-1) @ data.u.square() - ((pull @ data.u) * data.u).sum(-2)
         length_slope = moment / hyper.lengthscale.square()
     slopes = [
         length_slope + fit.lengthscale_prior.slope(hyper.lengthscale),

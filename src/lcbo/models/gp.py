@@ -126,12 +126,12 @@ class Posterior:
 class BatchedGP:
     """The posterior given merged data and hyperparameters.
 
-    With ``K = k(X, X) + diag(noise_var / r)``, ``L = chol(K)`` and ``alpha = K^-1 (y - mean)``. A
+    With ``K = k(U, U) + diag(noise_var / r)``, ``L = chol(K)`` and ``alpha = K^-1 (y - mean)``. A
     missing outcome has its row and column of K replaced by the identity's, which removes the point
     from that output exactly while keeping one batch.
 
     Attributes:
-        x: ``n x d`` distinct points.
+        u: ``n x d`` distinct points.
         hyper: the hyperparameters.
         present: ``B x n``, false where an outcome is missing; ``complete`` when none is.
         noise: ``B x n`` noise variance of the (averaged) observation.
@@ -140,10 +140,10 @@ class BatchedGP:
     """
 
     def __init__(self, data: Data, hyper: Hyperparameters) -> None:
-        self.x = data.x
+        self.u = data.u
         self.hyper = hyper
         self.present = data.count > 0.0
-        cov = self._kernel(data.x)
+        cov = self._kernel(data.u)
         diagonal = cov.diagonal(dim1=-2, dim2=-1)
         self.noise = hyper.noise_var[:, None] / torch.where(self.present, data.count, 1.0)
         diagonal.copy_(hyper.outputscale[:, None] + self.noise)
@@ -156,7 +156,7 @@ class BatchedGP:
 
     def _kernel(self, z: Tensor) -> Tensor:
         """Prior covariance between data and points, missing outcomes included: ``B x n x p``."""
-        phi, _, _ = PROFILES[self.hyper.kernel](squared_distance(self.x, z, self.hyper.lengthscale))
+        phi, _, _ = PROFILES[self.hyper.kernel](squared_distance(self.u, z, self.hyper.lengthscale))
         return self.hyper.outputscale[:, None, None] * phi
 
     def cross(self, z: Tensor) -> Tensor:
@@ -164,17 +164,17 @@ class BatchedGP:
         cov = self._kernel(z)
         return cov if self.complete else cov * self.present[:, :, None]
 
-    def gradient_cross(self, x: Tensor) -> Tensor:
-        """Prior covariance between the data and the gradient at ``x``: ``B x n x d``.
+    def gradient_cross(self, u: Tensor) -> Tensor:
+        """Prior covariance between the data and the gradient at ``u``: ``B x n x d``.
 
-        ``d k(x, X_i) / dx = outputscale * phi1 * (X_i - x) / l^2``
+        ``d k(u, U_i) / du = outputscale * phi1 * (U_i - u) / l^2``
         """
-        r2 = squared_distance(self.x, x[None], self.hyper.lengthscale)
+        r2 = squared_distance(self.u, u[None], self.hyper.lengthscale)
         _, phi1, _ = PROFILES[self.hyper.kernel](r2)
         weight = self.hyper.outputscale[:, None, None] * phi1
         if not self.complete:
             weight = weight * self.present[:, :, None]
-        return weight * ((self.x - x) / self.hyper.lengthscale[:, None, :].square())
+        return weight * ((self.u - u) / self.hyper.lengthscale[:, None, :].square())
 
     def whiten(self, rhs: Tensor) -> Tensor:
         """``L^-1 rhs``."""
@@ -213,23 +213,23 @@ class BatchedGP:
         white = self.whiten(self.cross(z))
         return self.hyper.outputscale[:, None, None] * phi - white.mT @ white
 
-    def posterior(self, x: Tensor) -> Posterior:
+    def posterior(self, u: Tensor) -> Posterior:
         """Joint Gaussian over value and gradient of every output at one point.
 
-        With ``V = L^-1 dk(X, x)``:
-            mean = dk(x, X) alpha,   cov = d2k(x, x) - V^T V          (paper, gradient posterior)
+        With ``V = L^-1 dk(U, u)``:
+            mean = dk(u, U) alpha,   cov = d2k(u, u) - V^T V          (paper, gradient posterior)
 
         Args:
-            x: ``d``-dim point in the unit cube.
+            u: ``d``-dim point in the unit cube.
         """
-        cross, slope = self.cross(x[None]), self.gradient_cross(x)
+        cross, slope = self.cross(u[None]), self.gradient_cross(u)
         white = self.whiten(torch.cat([cross, slope], -1))
         value, tangent = white[:, :, 0], white[:, :, 1:]
         return Posterior(
             mean=self.hyper.mean + (self.alpha * cross.squeeze(-1)).sum(-1),
             var=(self.hyper.outputscale - value.square().sum(-1)).clamp_min(0.0),
             gradient=(self.alpha[:, None, :] @ slope).squeeze(-2),
-            gradient_cov=self.prior_gradient_cov(len(x)) - tangent.transpose(-1, -2) @ tangent,
+            gradient_cov=self.prior_gradient_cov(len(u)) - tangent.transpose(-1, -2) @ tangent,
         )
 
     def conditioned(self, z: Tensor, count: Tensor | None = None, *, least_noise: float = 0.0) -> BatchedGP:
@@ -269,7 +269,7 @@ class BatchedGP:
         factor[:, n:, :n] = below
         factor[:, n:, n:] = cholesky(corner - below @ below.transpose(-1, -2))
         extended = copy(self)
-        extended.x = torch.cat([self.x, z])
+        extended.u = torch.cat([self.u, z])
         extended.present = torch.cat([self.present, present], -1)
         extended.noise = torch.cat([self.noise, noise], -1)
         extended.complete = self.complete and complete

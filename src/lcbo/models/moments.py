@@ -1,10 +1,10 @@
 """Predictor mean and variance at many points at once, with gradients pulled back in closed form.
 
-An acquisition value depends on ``x`` only through the means and variances of all outputs there, so its
-gradient needs no ``B x q x d`` array of slopes. With ``k = k(X, x)`` and ``w = K^-1 k``:
+An acquisition value depends on ``u`` only through the means and variances of all outputs there, so its
+gradient needs no ``B x q x d`` array of slopes. With ``k = k(U, u)`` and ``w = K^-1 k``:
 
     mean = m + alpha^T k,   var = outputscale - k^T w
-    da/dx = sum over outputs and data of  (a_mean alpha_i - 2 a_var w_i) dk(X_i, x)/dx
+    da/du = sum over outputs and data of  (a_mean alpha_i - 2 a_var w_i) dk(U_i, u)/du
 
 Arrays with a data dimension are torch's; the small ones that go in and out are NumPy's, whose calls on a
 few dozen numbers cost a fraction of torch's.
@@ -57,9 +57,9 @@ class Moments:
         weight.addcmul_(gp.alpha[:, :, None], to_tensor(by_mean, self._z)[:, None, :]).mul_(self._slope)
         if inverse_square.shape[-1] == 1:
             pull = torch.mm(inverse_square.T, weight.flatten(1)).view(-1, len(self._z))
-            gradient = torch.addmm(pull.sum(0)[:, None] * self._z, pull.T, gp.x, beta=-1.0)
+            gradient = torch.addmm(pull.sum(0)[:, None] * self._z, pull.T, gp.u, beta=-1.0)
         else:
-            pull = weight.mT @ gp.x - weight.sum(-2)[..., None] * self._z
+            pull = weight.mT @ gp.u - weight.sum(-2)[..., None] * self._z
             gradient = (pull * inverse_square[:, None, :]).sum(0)
         return to_array(gradient)
 
@@ -91,19 +91,19 @@ class Predictor:
         self.gp = gp
         self.inverse_square = gp.hyper.lengthscale.square().reciprocal()
         self._isotropic = self.inverse_square.shape[-1] == 1
-        self._points = gp.x[None] if self._isotropic else gp.x / gp.hyper.lengthscale[:, None, :]
+        self._points = gp.u[None] if self._isotropic else gp.u / gp.hyper.lengthscale[:, None, :]
         self._norms = self._points.square().sum(-1, keepdim=True)
         self._prior_mean = to_array(gp.hyper.mean)[:, None]
         self._prior_var = to_array(gp.hyper.outputscale)[:, None]
         self._inverse = inverse
         if inverse is not None:
             known, n = inverse.shape[-1], gp.factor.shape[-1]
-            units = torch.diag(gp.x.new_ones(n))[:, known:].expand(len(gp.factor), -1, -1)
+            units = torch.diag(gp.u.new_ones(n))[:, known:].expand(len(gp.factor), -1, -1)
             self._rows = gp.unwhiten(units)
 
     def __call__(self, points: Array) -> Moments:
         """Return the moments at ``q x d`` points."""
-        gp, hyper, z = self.gp, self.gp.hyper, to_tensor(points, self.gp.x)
+        gp, hyper, z = self.gp, self.gp.hyper, to_tensor(points, self.gp.u)
         scale = hyper.outputscale[:, None, None]
         phi, phi1, _ = PROFILES[hyper.kernel](self._squared_distance(z))
         cross = scale * phi

@@ -41,7 +41,7 @@ class NewtonFit(MapFit):
         noise, box, every = self.noise_prior is not None, self.box(start), np.arange(len(data.y))
 
         def density(rows: Rows, theta: Array) -> tuple[Array, Array]:
-            hyper = unpack(to_tensor(theta, data.x), start.outputs(rows), noise)
+            hyper = unpack(to_tensor(theta, data.u), start.outputs(rows), noise)
             value, slope = log_posterior(data.outputs(rows), hyper, self)
             return to_array(value), to_array(slope)
 
@@ -53,7 +53,7 @@ class NewtonFit(MapFit):
         for _ in range(self.max_iterations):
             if not climb.step(density, box, self.tolerance):
                 break
-        return unpack(to_tensor(climb.theta, data.x), start, noise)
+        return unpack(to_tensor(climb.theta, data.u), start, noise)
 
 
 # The paper's priors. On hundreds of points the density is sharp: 1e-6 of it is about 1e-3 nats.

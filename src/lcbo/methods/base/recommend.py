@@ -32,7 +32,7 @@ def recommended(model: Model, terms: Terms) -> Array:
     where there is none, the most probably feasible point.
     """
     rows, equality = terms.rows, terms.equality[:, None]
-    mean, var = map(to_array, model.gp.predict(model.gp.x))
+    mean, var = map(to_array, model.gp.predict(model.gp.u))
     values = standardized_terms(model, mean.T, terms).T
     spread = np.sqrt(np.maximum(var[rows], 1e-18))
     tol = (terms.tol / model.scaling.std[rows])[:, None]
@@ -45,12 +45,12 @@ def recommended(model: Model, terms: Terms) -> Array:
     feasibility = np.where(equality, two_sided, one_sided).sum(0)
     likely = feasibility >= math.log(0.5)
     best = np.where(likely, mean[0], np.inf).argmin() if likely.any() else feasibility.argmax()
-    return to_array(model.gp.x[int(best)]).copy()
+    return to_array(model.gp.u[int(best)]).copy()
 
 
 def believed(model: Model, u: Array) -> Belief:
     """Return the model's belief at a point, in user units."""
-    post, std = model.gp.posterior(to_tensor(u, model.gp.x)), model.scaling.std
+    post, std = model.gp.posterior(to_tensor(u, model.gp.u)), model.scaling.std
     slope_var = post.gradient_cov.diagonal(dim1=-2, dim2=-1).clamp_min(0.0)
     return Belief(
         u=u,

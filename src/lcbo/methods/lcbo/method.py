@@ -213,7 +213,7 @@ class Lcbo(QueuedMethod):
             self.last_step = 0.5 * self.last_step
             self.x = x - self.last_step
             return
-        post = model.gp.posterior(to_tensor(x, model.gp.x))
+        post = model.gp.posterior(to_tensor(x, model.gp.u))
         gradient = to_array(post.gradient)
         self.uncertainty = _uncertainty(post)
         values = standardized_terms(model, to_array(post.mean), self.setup.terms)
@@ -243,7 +243,7 @@ class Lcbo(QueuedMethod):
         assert self._model is not None
         pending = self.archive.u[self.archive.pending(max(self.archive.size - 4096, 0))]
         known = np.concatenate([pending, np.array(planned).reshape(-1, self.setup.dim)])
-        x = to_tensor(self.x, self._model.gp.x)
+        x = to_tensor(self.x, self._model.gp.u)
         gp = self._model.gp.conditioned(to_tensor(known, x))
         delta = self.regime.delta if self.options.delta == "auto" else self.options.delta
         box = Box.around(x, 1.0 if delta is None else float(delta))

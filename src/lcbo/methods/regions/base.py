@@ -156,5 +156,5 @@ class TrustRegionMethod(ModelBased):
         u, y = self.archive.u[ids], self.archive.y[ids]
         model, _, terms = self._model()
         rng = generator(self.setup.seed, "thompson", self.archive.size)
-        center = to_tensor(u[self.center(y)], model.gp.x)
+        center = to_tensor(u[self.center(y)], model.gp.u)
         return to_array(self.choose(model, terms.scaled(model.scaling), center, count, rng))

@@ -112,7 +112,7 @@ class GlobalSearch(ModelBased):
         values = (y[feasible, 0] - model.scaling.mean[0]) / model.scaling.std[0]
         best = float(values.min()) if feasible.any() else None
         scaled = terms.scaled(model.scaling)
-        gp = self._builder.conditioned(model.gp, to_tensor(self._pending(), model.gp.x))
+        gp = self._builder.conditioned(model.gp, to_tensor(self._pending(), model.gp.u))
         inverse = self._base_inverse()
         proposals = []
         for left in range(count, 0, -1):
@@ -121,7 +121,7 @@ class GlobalSearch(ModelBased):
             u = self._maximizer(self.acquisition(Predictor(gp, inverse), scaled, best), near[None], rng)
             proposals.append(self._propose(u, "explore"))
             if left > 1:
-                gp = self._builder.conditioned(gp, to_tensor(u[None], gp.x))
+                gp = self._builder.conditioned(gp, to_tensor(u[None], gp.u))
         return proposals
 
     def _base_inverse(self) -> Tensor | None:
