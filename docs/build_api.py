@@ -20,7 +20,7 @@ from lcbo.methods.classical.options import CmaesOptions, CobylaOptions, CobyqaOp
 from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.regions.options import HdsafeboOptions, ScboOptions
 from lcbo.methods.search.options import EpboOptions, GlobalOptions
-from lcbo.optimizer.log import History
+from lcbo.optimizer.log import EvaluationTable
 
 PAGE = Path(__file__).with_name("api.md")
 FAMILIES: list[tuple[tuple[str, ...], type]] = [
@@ -45,19 +45,25 @@ GROUPS: dict[str, list[tuple[str, Any]]] = {
     ],
     "Read the answer": [
         ("lcbo.Result", lcbo.Result),
-        ("History", History),
+        ("EvaluationTable", EvaluationTable),
         ("lcbo.Snapshot", lcbo.Snapshot),
         ("lcbo.plot_convergence", lcbo.plot_convergence),
     ],
     "Stored runs and simulators": [
         ("lcbo.open_run", lcbo.open_run),
-        ("lcbo.Run", lcbo.Run),
+        ("lcbo.StoredRun", lcbo.StoredRun),
         ("lcbo.Command", lcbo.Command),
     ],
     "Records": [
-        ("lcbo.Candidate", lcbo.Candidate),
-        ("lcbo.Observation", lcbo.Observation),
+        ("lcbo.Evaluation", lcbo.Evaluation),
+        ("lcbo.Candidate", "The name of an `Evaluation` that is pending, as `ask` returns it."),
         ("lcbo.Record", lcbo.Record),
+    ],
+    "Methods of your own": [
+        ("lcbo.Method", lcbo.Method),
+        ("lcbo.MethodSpec", lcbo.MethodSpec),
+        ("lcbo.Proposal", lcbo.Proposal),
+        ("lcbo.register", lcbo.register),
     ],
     "Benchmark problems": [
         ("lcbo.problems.make", lcbo.problems.make),
@@ -103,6 +109,9 @@ def page() -> str:
 def entry(name: str, member: Any) -> Iterator[str]:
     """Yield the lines of one function or class with its public methods and properties."""
     yield from (f"### `{name}`", "")
+    if isinstance(member, str):
+        yield from (member, "")
+        return
     if not (inspect.isclass(member) and _is_plain_record(member)):
         yield from signature(name, member)
     yield from body(inspect.getdoc(member) or "")

@@ -26,7 +26,7 @@ from lcbo.acquisition.explore import AxisExplorer, FastExplorer, adam
 from lcbo.models.data import merge
 from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.models.information import GradientInformation
-from lcbo.optimizer.answer import versions
+from lcbo.optimizer.describe import versions
 from lcbo.random import generator
 from reproduction.harness.cell import machine
 

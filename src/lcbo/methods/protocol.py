@@ -30,7 +30,7 @@ class Setup:
         n_init: size of the initial design, points of ``starts`` included.
         starts: ``k x d`` points of the unit cube to evaluate first.
         seed: root of every random stream.
-        device: where models compute: ``cpu`` or ``cuda``.
+        device: where the models compute, by PyTorch's name; ``"cuda"`` is the first accelerator.
     """
 
     dim: int
