@@ -13,6 +13,12 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
+def test_floor_plan_is_up_to_date() -> None:
+    drawn = runpy.run_path(str(ROOT / "docs" / "draw_architecture.py"))
+    edges, _, _ = drawn["survey"]()
+    assert drawn["PICTURE"].read_text() == drawn["drawing"](edges), "run make docs"
+
+
 def test_reference_is_up_to_date() -> None:
     built = runpy.run_path(str(ROOT / "docs" / "build_api.py"))
     page = (ROOT / "docs" / "api.md").read_text()
