@@ -27,9 +27,10 @@ def chosen_device(name: Any) -> torch.device:
         device = None
     if device is None or device.type not in ("cpu", "cuda"):
         raise ArgumentError("device", "'cpu' or 'cuda'", repr(name))
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        found = torch.cuda.device_count()
-        raise ArgumentError("device", f"'cpu', or a GPU out of the {found} that torch finds", repr(name))
+    found = torch.cuda.device_count()
+    if device.type == "cuda" and (device.index or 0) >= found:
+        expected = f"'cpu', or a GPU out of {found}" if found else "'cpu', as torch finds no GPU"
+        raise ArgumentError("device", expected, repr(name))
     return device
 
 
