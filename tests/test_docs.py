@@ -47,7 +47,7 @@ def test_links_lead_to_files(page: Path) -> None:
 
 def test_modules_named_by_the_algorithm_page_exist() -> None:
     text = (ROOT / "docs" / "algorithm.md").read_text()
-    named = re.findall(r"`((?:models|acquisition|steps|methods|optimizer)/[\w/]+\.py)`", text)
+    named = re.findall(r"`((?:problem|models|acquisition|steps|methods|optimizer)/[\w/]+\.py)`", text)
     assert named
     for module in named:
         assert (ROOT / "src" / "lcbo" / module).exists(), module
