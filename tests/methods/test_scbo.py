@@ -70,5 +70,5 @@ def test_wrong_options_are_refused_by_name() -> None:
         ArgumentError, match="^options, transforms: expected 'zscore' or 'bilog' or 'original'"
     ):
         make(transforms="log")
-    with pytest.raises(ArgumentError, match="^options, perturbation: expected a number above 0"):
+    with pytest.raises(ArgumentError, match="^options, perturbation: expected a finite number above 0"):
         make(perturbation=0.0)

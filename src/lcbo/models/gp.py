@@ -12,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lcbo.errors import ArgumentError
 from lcbo.linalg import cholesky
 from lcbo.models.border import CPU, to_tensor
 from lcbo.models.data import Data
@@ -44,14 +43,7 @@ class Hyperparameters:
 
         def per_output(name: str) -> Tensor:
             value = np.asarray(values[name], np.float64)
-            columns = value.shape[1:] if name == "lengthscale" and value.ndim == 2 else ()
-            try:
-                return to_tensor(np.array(np.broadcast_to(value, (n_outputs, *columns))), CPU)
-            except ValueError:
-                expected = f"one number or {n_outputs}, one per output"
-                raise ArgumentError(
-                    f"options, hyperparameters, {name}", expected, repr(values[name])
-                ) from None
+            return to_tensor(np.array(np.broadcast_to(value, (n_outputs, *value.shape[1:]))), CPU)
 
         length = per_output("lengthscale")
         return Hyperparameters(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from lcbo.errors import ArgumentError
 from lcbo.methods.protocol import Setup
 from lcbo.models.border import chosen_device
 from lcbo.models.builder import GrowingBuilder, WindowBuilder
@@ -71,11 +70,6 @@ def window_builder(
 def _start(setup: Setup, options: ModelOptions, kernel: str, lengthscale: float) -> Hyperparameters:
     given = {"lengthscale": lengthscale, **options.hyperparameters}
     start = Hyperparameters.start(setup.n_outputs, kernel, given).to(chosen_device(setup.device))
-    width = start.lengthscale.shape[1]
-    if width not in (1, setup.dim):
-        raise ArgumentError(
-            "options, hyperparameters, lengthscale", f"1 or {setup.dim} columns, one per variable", width
-        )
     if isinstance(options, LearnedModelOptions) and options.ard:
         start = replace(start, lengthscale=start.lengthscale.expand(-1, setup.dim).clone())
     return start

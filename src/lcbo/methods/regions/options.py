@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lcbo.checks import choice, integer, is_number, number
+from lcbo.checks import above_zero, choice, integer, is_number, number
 from lcbo.errors import ArgumentError
 from lcbo.models.options import TRANSFORMS, ModelOptions
 
@@ -64,9 +64,8 @@ class ScboOptions(RegionOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         choice("options, transforms", self.transforms, TRANSFORMS)
-        share = self.perturbation
-        if share is not None and not (is_number(share) and 0.0 < share <= 1.0):
-            raise ArgumentError("options, perturbation", "a number above 0 and up to 1", repr(share))
+        if self.perturbation is not None:
+            above_zero("options, perturbation", self.perturbation, most=1.0)
 
 
 @dataclass(frozen=True)

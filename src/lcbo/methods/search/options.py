@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lcbo.checks import choice, integer, mapping, number
+from lcbo.checks import above_zero, choice, integer, mapping, number
 from lcbo.models.options import TRANSFORMS, LearnedModelOptions
 from lcbo.steps.schedules import Growth, Schedule
 
@@ -40,7 +40,7 @@ class GlobalOptions(LearnedModelOptions):
             choice("options, optimizer_options", name, known)
             argument = f"options, optimizer_options, {name}"
             if name == "rate":
-                number(argument, value, least=0.0)
+                above_zero(argument, value)
             else:
                 integer(argument, value, least=2 if name == "raw" else 1)
         choice("options, lengthscale_prior", self.lengthscale_prior, ("paper", "dimension"))
