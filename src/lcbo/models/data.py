@@ -50,8 +50,8 @@ def merge(u: Array, y: Array, device: torch.device = CPU) -> Data:
     group = np.array([first.setdefault(row.tobytes(), len(first)) for row in np.ascontiguousarray(u)])
     if len(first) == len(u):
         known, none = ~np.isnan(y), np.zeros(y.shape[1])
-        filled, count = np.where(known, y, 0.0), known.astype(np.float64)
-        parts = (np.array(u), filled.T.copy(), count.T.copy(), none, none.copy())
+        filled = np.where(known, y, 0.0).T.copy()
+        parts = (np.array(u), filled, known.T.astype(np.float64), none, none.copy())
         return Data(*(to_tensor(part, device) for part in parts))
     members = np.zeros((len(first), len(u)))
     members[group, np.arange(len(u))] = 1.0

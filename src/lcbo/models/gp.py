@@ -43,7 +43,7 @@ class Hyperparameters:
 
         def per_output(name: str) -> Tensor:
             value = np.asarray(values[name], np.float64)
-            return to_tensor(np.array(np.broadcast_to(value, (n_outputs, *value.shape[1:]))), CPU)
+            return to_tensor(np.array(np.broadcast_to(value, (n_outputs, *value.shape[1:])), order="C"), CPU)
 
         length = per_output("lengthscale")
         return Hyperparameters(
