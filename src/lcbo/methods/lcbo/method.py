@@ -8,10 +8,11 @@ from typing import Any
 import torch
 
 from lcbo.methods.base.archive import PENDING, TOLD
+from lcbo.methods.base.builders import window_builder
 from lcbo.methods.base.queued import Point, QueuedMethod
 from lcbo.methods.base.recommend import believed, recommended
 from lcbo.methods.lcbo.exploration import Exploration, make_explorer
-from lcbo.methods.lcbo.local_model import LocalModel, Window, make_builder
+from lcbo.methods.lcbo.local_model import LocalModel, Window
 from lcbo.methods.lcbo.options import STEPS, LcboOptions
 from lcbo.methods.lcbo.regime import BatchSizes, NoiseRegime, retreat
 from lcbo.methods.protocol import Array, Belief, Call, Proposal, Setup
@@ -37,7 +38,8 @@ class Lcbo(QueuedMethod):
         self.regime = NoiseRegime(options)
         self.sizes = BatchSizes(options, self.regime)
         self.window = Window(setup.dim, options.window, options.window_limit)
-        builder = make_builder(setup, options, self.regime.kernel)
+        average = options.average_repeats
+        builder = window_builder(setup, options, self.regime.kernel, average_repeats=average)
         repeats = Repeats(setup.noise_var)
         self.model = LocalModel(self.archive, self.window, builder, repeats, options.fit_every)
         explorer = make_explorer(options.explorer, options.explorer_options)
