@@ -15,13 +15,7 @@ from lcbo.terms import Terms
 
 
 class ModelBased(QueuedMethod):
-    """Sees the outputs through a transform; its belief is in user units all the same.
-
-    Args:
-        setup: the problem.
-        builder: of its models.
-        transform: what the model sees of the outputs.
-    """
+    """Sees the outputs through a transform; its belief is in user units all the same."""
 
     def __init__(self, setup: Setup, builder: GrowingBuilder, transform: Transform) -> None:
         super().__init__(setup)
