@@ -17,7 +17,7 @@ import numpy.typing as npt
 from lcbo import checks
 from lcbo.errors import ArgumentError
 from lcbo.problem import Constraint, Objective, Problem
-from lcbo.problems.figures import drawing_of
+from lcbo.problems.figures import draw
 from lcbo.problems.noise import NoisyView
 from lcbo.types import Array
 
@@ -66,7 +66,7 @@ class Benchmark(Problem):
         noise_scale: Mapping[str, float],
         noise_level: float = 0.1,
     ) -> None:
-        super().__init__(bounds, tuple(constraints), objective, fun=self._outcomes, deterministic=True)
+        super().__init__(bounds, tuple(constraints), objective, fun=self.evaluate, deterministic=True)
         self.best_known = best_known
         self.noise_scale = dict(noise_scale)
         self.noise_level = noise_level
@@ -81,7 +81,8 @@ class Benchmark(Problem):
         Raises:
             ArgumentError: If ``x`` has the wrong length, is not finite or lies outside the bounds.
         """
-        return self._outcomes(x)
+        outcomes = self.outcomes_at(self._checked_point(x)[None, :])
+        return {name: float(values[0]) for name, values in outcomes.items()}
 
     def evaluate_batch(self, X: npt.ArrayLike) -> dict[str, Array]:
         """Noise-free outcomes of ``n x d`` points: arrays of length ``n``, checked as in `evaluate`."""
@@ -129,12 +130,7 @@ class Benchmark(Problem):
         Returns:
             The matplotlib ``Figure``.
         """
-        return drawing_of(type(self))(self, self._checked_point(x), path)
-
-    def _outcomes(self, x: npt.ArrayLike) -> dict[str, float]:
-        """Return all outcomes of one point; this is the problem's ``fun``."""
-        outcomes = self.outcomes_at(self._checked_point(x)[None, :])
-        return {name: float(values[0]) for name, values in outcomes.items()}
+        return draw(self, self._checked_point(x), path)
 
     def _checked_point(self, x: npt.ArrayLike) -> Array:
         point = _numbers("x", x)

@@ -91,8 +91,7 @@ class Truss:
     def _displacements(self, areas: Array, force: Array) -> Array:
         size = len(force)
         stiffness = (areas @ self._unit_stiffness).reshape(-1, size, size)
-        load = np.broadcast_to(force[:, None], (len(areas), size, 1))
-        solution: Array = np.linalg.solve(stiffness, load)[:, :, 0]
+        solution: Array = np.linalg.solve(stiffness, force[:, None])[:, :, 0]
         return solution
 
 
@@ -143,12 +142,7 @@ def smooth_max(values: Array, alpha: float) -> Array:
 
         LSE(v) = (1 / alpha) log sum_j exp(alpha v_j),   max v <= LSE(v) <= max v + ln(m) / alpha
 
-    Args:
-        values: ``n x m`` array.
-        alpha: Sharpness; larger is closer to the maximum.
-
-    Returns:
-        ``n`` smoothed maxima.
+    ``values`` are ``n x m``; the larger ``alpha``, the closer to the maximum.
     """
     top = values.max(axis=1)
     spread = np.exp(alpha * (values - top[:, None])).sum(axis=1)
