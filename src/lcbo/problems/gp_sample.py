@@ -13,8 +13,8 @@ finite sum, so values and gradients are exact.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Literal, get_args
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -31,14 +31,13 @@ _CHUNK = 512  # points evaluated together: bounds the memory of the phase matrix
 OFFSET = 0.5  # makes about a tenth of the cube feasible with two inequalities
 
 
-@dataclass(frozen=True)
-class FourierDraw:
+class FourierDraw(NamedTuple):
     """One function; ``lengthscale`` has ``d`` entries, ``frequency`` is ``features x d``."""
 
     lengthscale: Array
-    frequency: Array = field(repr=False)
-    phase: Array = field(repr=False)
-    weight: Array = field(repr=False)
+    frequency: Array
+    phase: Array
+    weight: Array
 
 
 class FourierSample:
@@ -178,25 +177,18 @@ def _spread(n: int) -> float:
 
 def _gibo_draws(d: int, seed: int, m: int) -> list[FourierDraw]:
     base = 0.2 * _spread(d) / _spread(2)
-    draws = []
-    for k in range(m + 1):
-        rng = np.random.default_rng([d, seed, k])
-        lengthscale = base * rng.uniform(0.7, 1.3, d)
-        frequency = rng.standard_normal((FEATURES, d)) / lengthscale
-        phase = rng.uniform(0.0, 2.0 * math.pi, FEATURES)
-        draws.append(FourierDraw(lengthscale, frequency, phase, rng.standard_normal(FEATURES)))
-    return draws
+    streams = [np.random.default_rng([d, seed, k]) for k in range(m + 1)]
+    return [_draw(rng, base * rng.uniform(0.7, 1.3, d)) for rng in streams]
 
 
 def _authors_draws(d: int, seed: int, m: int) -> list[FourierDraw]:
     base = 0.4 * math.sqrt(d / 6.0) * math.sqrt(4.0 / 3.0 + 2.0 * math.sqrt(1.0 - 3.0 / (5.0 * d)))
     main = np.random.RandomState(seed)  # the published seeding uses the legacy generator
     lengthscales = [main.uniform(0.7 * base, 1.3 * base) for _ in range(m + 1)]
-    draws = []
-    for scalar in lengthscales:
-        rng = np.random.RandomState(main.randint(0, 10000))
-        frequency = rng.normal(size=(FEATURES, d)) / scalar
-        phase = rng.uniform(0.0, 2.0 * math.pi, FEATURES)
-        weight = rng.normal(size=FEATURES)
-        draws.append(FourierDraw(np.full(d, scalar), frequency, phase, weight))
-    return draws
+    return [_draw(np.random.RandomState(main.randint(0, 10000)), np.full(d, size)) for size in lengthscales]
+
+
+def _draw(rng: np.random.Generator | np.random.RandomState, lengthscale: Array) -> FourierDraw:
+    frequency = rng.standard_normal((FEATURES, len(lengthscale))) / lengthscale
+    phase = rng.uniform(0.0, 2.0 * math.pi, FEATURES)
+    return FourierDraw(lengthscale, frequency, phase, rng.standard_normal(FEATURES))
