@@ -47,12 +47,7 @@ def plot_convergence(
 
 
 def plot_run(run: Run, path: str | Path | None = None) -> Figure:
-    """Return a figure of convergence and constraint slacks over evaluations; written to ``path`` if given.
-
-    Args:
-        run: a stored run.
-        path: file to write; its ending chooses the format.
-    """
+    """Return a figure of convergence and constraint slacks over evaluations; written to ``path`` if given."""
     from matplotlib.figure import Figure
 
     problem, result = run.problem, run.result()

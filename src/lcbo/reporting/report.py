@@ -17,13 +17,14 @@ from lcbo.reporting import figures
 from lcbo.reporting.format import counted, moment, next_command, number, one_line, run_name, sentences
 from lcbo.reporting.page import (
     code,
+    columns,
     facts,
     fold,
+    note,
     page,
     paragraph,
     place,
     section,
-    side_by_side,
     table,
     tiles,
 )
@@ -31,7 +32,6 @@ from lcbo.store.entries import Budgeted
 from lcbo.text import brief, duration
 
 if TYPE_CHECKING:
-    from lcbo.methods.protocol import Belief
     from lcbo.optimizer.result import Result
     from lcbo.store.stored_run import Run
 
@@ -49,19 +49,9 @@ def report(run: Run) -> str:
     """Return the page of a run, whatever state it is in: empty, all failed, running, without a model."""
     result = run.result()
     order = _tightest(run, result)
-    body = [
-        _header(run, result),
-        _tiles(run, result),
-        _answer(run, result, order),
-        _progress(run, result, order),
-        _sensitivity(run, result, order),
-        _method(run),
-        _failures(run),
-        _times(run),
-        _problem(run),
-        _settings(run),
-        _continue(run),
-    ]
+    body = [_header(run, result), _tiles(run, result), _answer(run, result, order)]
+    body += [_progress(run, result, order), _sensitivity(run, result, order)]
+    body += [part(run) for part in (_method, _failures, _times, _problem, _settings, _continue)]
     return page(f"{run_name(run)}: report", body)
 
 
@@ -80,7 +70,7 @@ def _header(run: Run, result: Result) -> str:
     )
     if at.writing:
         words += f" The run is going on: {at.writer} is writing to it."
-    return f"<header><h1>{escape(run_name(run))}{badge}</h1>{paragraph(sentences(words), soft=True)}</header>"
+    return f"<header><h1>{escape(run_name(run))}{badge}</h1>{note(sentences(words))}</header>"
 
 
 def _tiles(run: Run, result: Result) -> str:
@@ -120,21 +110,23 @@ def _answer(run: Run, result: Result, order: list[int]) -> str:
     if len(rows) > _ROWS:
         design += fold(f"the other {len(rows) - _ROWS} variables", table(head, rows[_ROWS:], numeric))
     if at_bound:
-        design += paragraph(f"{counted(at_bound, 'variable')} at a bound (orange).", soft=True)
+        design += note(f"{counted(at_bound, 'variable')} at a bound (orange).")
     best = getattr(problem, "best_known", None)
     noisy = result.pof not in (0.0, 1.0)
     picture = figures.convergence(problem, result.history, None if best is None else best.value, noisy)
     picture += figures.violation(problem, result.history, run.log.scale())
-    limits = f"<h3>Constraints at the answer</h3>{_limits(run, result, order)}" if order else ""
-    columns = [f"<div><h3>Design</h3>{design}</div>", f"<div>{limits}{_stationarity(result)}{picture}</div>"]
-    return section("Answer", paragraph(sentences(result.message)), side_by_side(columns))
+    right = _limits(run, result, order) + _stationarity(result) + picture
+    both = columns([f"<div><h3>Design</h3>{design}</div>", f"<div>{right}</div>"])
+    return section("Answer", paragraph(sentences(result.message)), both)
 
 
 def _limits(run: Run, result: Result, order: list[int]) -> str:
-    head, note = ["constraint", "", "value", "slack"], "Tightest first. Slack is the distance to the limit."
+    if not order:
+        return ""
+    head, words = ["constraint", "", "value", "slack"], "Tightest first. Slack is the distance to the limit."
     if result.multipliers:
         head.append("multiplier")
-        note += " The multiplier says by how much the objective would improve per unit of the limit."
+        words += " The multiplier says by how much the objective would improve per unit of the limit."
     rows = []
     for index in order:
         constraint = run.problem.constraints[index]
@@ -147,65 +139,57 @@ def _limits(run: Run, result: Result, order: list[int]) -> str:
         if result.multipliers:
             row.append(number(float(f"{result.multipliers[constraint.name]:.4g}")))
         rows.append(row)
-    return table(head, rows, (2, 3, 4)) + paragraph(note, soft=True)
+    return "<h3>Constraints at the answer</h3>" + table(head, rows, (2, 3, 4)) + note(words)
 
 
 def _stationarity(result: Result) -> str:
     if not result.kkt:
         return ""
     values = {name: f"{value:.2g}" for name, value in result.kkt.items()}
-    return paragraph(
+    return note(
         f"KKT residuals (squared, 0 at an optimum): stationarity {values['r_s']}, to which uncertainty adds "
-        f"{values['spread_s']}; feasibility {values['r_f']}, to which it adds {values['spread_f']}.",
-        soft=True,
+        f"{values['spread_s']}; feasibility {values['r_f']}, to which it adds {values['spread_f']}."
     )
 
 
 def _progress(run: Run, result: Result, order: list[int]) -> str:
     rooms = figures.slacks(run.problem, result.history, order)
-    note = (
+    if not rooms:
+        return ""
+    words = (
         "Slack is the distance to the limit: below the red line the constraint is broken. A line joins "
         "the iterates, the other dots explore around them."
     )
-    if len(order) > len(rooms) > 0:
-        note += f" The {len(rooms)} tightest of {len(order)} constraints are drawn."
-    return section("Constraints over time", paragraph(note if rooms else "", soft=True), side_by_side(rooms))
+    if len(order) > len(rooms):
+        words += f" The {len(rooms)} tightest of {len(order)} constraints are drawn."
+    return section("Constraints over time", note(words), columns(rooms))
 
 
 def _sensitivity(run: Run, result: Result, order: list[int]) -> str:
     if result.x is None:
         return ""
-    history, log = result.history, run.log
-    objective = log.rows[:, 0]
-    ranked = np.lexsort((objective, ~history.feasible))
-    usable = [int(i) for i in ranked if np.isfinite(objective[i]) and history.feasible[i]]
-    parts = [figures.parallel(run.problem, history, result.x, usable)]
-    belief = _belief(run, result)
-    if belief is not None:
-        parts.append("<h3 class=next>What moves what at the answer</h3>")
-        parts.append(
-            paragraph(
-                "The model's slopes: change of the outcome when a variable moves up by a hundredth of its "
-                "range, for the variables with the largest slopes. Whiskers are one standard deviation of "
-                "what the model believes.",
-                soft=True,
-            )
-        )
-        parts.append(side_by_side(figures.sensitivity(run.problem, belief, order)))
-    return section("Design space", *parts)
+    designs = figures.parallel(run.problem, result.history, result.x)
+    try:
+        belief = run.optimizer.belief(result.x)
+    except ModelError:
+        belief = None
+    if belief is None:
+        return section("Design space", designs)
+    words = (
+        "The model's slopes: change of the outcome when a variable moves up by a hundredth of its range, "
+        "for the variables with the largest slopes. Whiskers are one standard deviation of what the model "
+        "believes."
+    )
+    title = "<h3 class=next>What moves what at the answer</h3>"
+    slopes = columns(figures.sensitivity(run.problem, belief, order))
+    return section("Design space", designs, title, note(words), slopes)
 
 
 def _method(run: Run) -> str:
-    trace = run.trace
-    if trace.empty:
-        return ""
-    still = figures.constants(trace)
-    words = ", ".join(f"{name} {number(value)}" for name, value in still.items())
-    return section(
-        "Method over time",
-        side_by_side(figures.traces(trace)),
-        paragraph(f"Unchanged throughout: {words}." if words else "", soft=True),
-    )
+    pictures, constants = figures.traces(run.trace)
+    words = ", ".join(f"{name} {number(value)}" for name, value in constants.items())
+    unchanged = note(f"Unchanged throughout: {words}.") if words else ""
+    return section("Method over time", columns(pictures), unchanged)
 
 
 def _failures(run: Run) -> str:
@@ -222,7 +206,7 @@ def _failures(run: Run) -> str:
         table(("reason", "times", "latest candidate"), rows, (1, 2)),
     ]
     if len(count) > len(rows):
-        parts.append(paragraph(f"{len(count) - len(rows)} further reasons are not shown.", soft=True))
+        parts.append(note(f"{len(count) - len(rows)} further reasons are not shown."))
     traced = next((o for o in reversed(failed) if o.record.traceback), None)
     if traced is not None:
         text = traced.record.traceback[-20_000:]
@@ -231,8 +215,6 @@ def _failures(run: Run) -> str:
 
 
 def _times(run: Run) -> str:
-    if not run.log.observations:
-        return ""
     history = run.history
     picture = figures.durations(history)
     if not picture:
@@ -242,15 +224,13 @@ def _times(run: Run) -> str:
         f"{len(seconds)} evaluations took {duration(float(seconds.sum()))} in all, half of them at most "
         f"{duration(float(seconds.median()))}, the longest {duration(float(seconds.max()))}."
     )
-    by_worker = (
-        history.dropna(subset=["seconds"]).groupby("worker")["seconds"].agg(["count", "sum", "median"])
-    )
+    by_worker = seconds.groupby(history["worker"]).agg(["count", "sum", "median"])
     rows = [
         (escape(str(worker)) or "not named", str(int(count)), duration(total), duration(median))
         for worker, count, total, median in by_worker.sort_values("count", ascending=False)[:20].itertuples()
     ]
     workers = table(("worker", "evaluations", "busy", "median"), rows, (1, 2, 3))
-    return section("Evaluation times", paragraph(words), side_by_side([picture, workers]))
+    return section("Evaluation times", paragraph(words), columns([picture, workers]))
 
 
 def _problem(run: Run) -> str:
@@ -306,16 +286,6 @@ def _continue(run: Run) -> str:
     ]
     python = f"import lcbo\n\nrun = lcbo.open_run({str(run.path)!r})\nprint(run.result())\nprint(run.history)"
     return section("Go on from here", code("\n".join(lines)), paragraph("Or in Python:"), code(python))
-
-
-def _belief(run: Run, result: Result) -> Belief | None:
-    """Return what the model believes at the answer; ``None`` where the model fails."""
-    if result.x is None:
-        return None
-    try:
-        return run.optimizer.belief(result.x)
-    except ModelError:
-        return None
 
 
 def _tightest(run: Run, result: Result) -> list[int]:
