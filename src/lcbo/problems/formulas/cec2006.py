@@ -27,9 +27,7 @@ _ENERGY = np.array([-6.089, -17.164, -34.054, -5.914, -24.721, -14.986, -24.1, -
 def g01(X: Array) -> Formulas:
     """Concave quadratic with nine linear inequalities, d = 13; f* = -15.
 
-        min 5 sum_{1..4} x_i - 5 sum_{1..4} x_i^2 - sum_{5..13} x_i
-
-    x_10..12 in [0, 100], the others in [0, 1]. Six of the nine inequalities are active at the answer.
+    Six of the nine inequalities are active at the answer.
     """
     head, tail = X[:, :4], X[:, 4:]
     f = 5.0 * head.sum(axis=1) - 5.0 * (head**2).sum(axis=1) - tail.sum(axis=1)
@@ -50,21 +48,13 @@ def g01(X: Array) -> Formulas:
 
 @stated(Equalities, [0.0] * 10, [1.0] * 10, BestKnown(-1.0, np.full(10, 10.0**-0.5), "closed form", _REPORT))
 def g03(X: Array) -> Formulas:
-    """Largest product on the unit sphere, d = 10, x in [0, 1]; f* = -1 at x_i = 1 / sqrt(10).
-
-    min -10^5 prod x_i   s.t.  h1 = |x|^2 - 1 = 0
-    """
-    f = -1e5 * X.prod(axis=1)
-    return f, (), ((X**2).sum(axis=1) - 1.0,)
+    """Largest product on the unit sphere, d = 10, x in [0, 1]; f* = -1 at x_i = 1 / sqrt(10)."""
+    return -1e5 * X.prod(axis=1), (), ((X**2).sum(axis=1) - 1.0,)
 
 
 @stated(Inequalities, [-10.0] * 10, [10.0] * 10)
 def g07(X: Array) -> Formulas:
-    """Convex quadratic with eight inequalities, three linear, d = 10, x in [-10, 10]; f* = 24.3062091.
-
-    min x1^2 + x2^2 + x1 x2 - 14 x1 - 16 x2 + (x3 - 10)^2 + 4 (x4 - 5)^2 + (x5 - 3)^2 + 2 (x6 - 1)^2
-        + 5 x7^2 + 7 (x8 - 11)^2 + 2 (x9 - 10)^2 + (x10 - 7)^2 + 45
-    """
+    """Convex quadratic with eight inequalities, three linear, d = 10, x in [-10, 10]; f* = 24.3062091."""
     x1, x2, x3, x4, x5, x6, x7, x8, x9, x10 = X.T
     plane = x1**2 + x2**2 + x1 * x2 - 14 * x1 - 16 * x2 + 45
     near = (x3 - 10) ** 2 + 4 * (x4 - 5) ** 2 + (x5 - 3) ** 2 + 2 * (x6 - 1) ** 2
@@ -86,10 +76,7 @@ def g07(X: Array) -> Formulas:
 def g10(X: Array) -> Formulas:
     """Heat exchangers: linear objective, six inequalities, all active, d = 8; f* = 7049.2480.
 
-        min x1 + x2 + x3
-
-    x1 in [100, 1e4], x2, x3 in [1e3, 1e4], the others in [10, 1000]. Variables and constraints differ by
-    orders of magnitude.
+    Variables and constraints differ by orders of magnitude.
     """
     f = X[:, :3].sum(axis=1)
     x1, x2, x3, x4, x5, x6, x7, x8 = X.T
@@ -108,10 +95,7 @@ def g10(X: Array) -> Formulas:
 def g13(X: Array) -> Formulas:
     """Exponential of a product with three nonlinear equalities, d = 5; f* = 0.0539498.
 
-        min exp(x1 x2 x3 x4 x5)
-        s.t. h1 = |x|^2 - 10,   h2 = x2 x3 - 5 x4 x5,   h3 = x1^3 + x2^3 + 1
-
-    x1, x2 in [-2.3, 2.3], the others in [-3.2, 3.2]. Flat almost everywhere and enormous at corners.
+    Flat almost everywhere and enormous at corners.
     """
     f = np.exp(X.prod(axis=1))
     x1, x2, x3, x4, x5 = X.T
@@ -122,9 +106,7 @@ def g13(X: Array) -> Formulas:
 def g14(X: Array) -> Formulas:
     """Chemical equilibrium: free energy under three linear balances, d = 10; f* = -47.7610909.
 
-        min sum_i x_i (c_i + ln(x_i / sum_j x_j))
-
-    x in [1e-6, 10]; the logarithm is why the lower bound is not 0.
+    The logarithm is why the lower bound is not 0.
     """
     share = X / X.sum(axis=1, keepdims=True)
     f = (X * (_ENERGY + np.log(share))).sum(axis=1)
@@ -141,9 +123,7 @@ def g14(X: Array) -> Formulas:
 def g18(X: Array) -> Formulas:
     """Largest hexagon of diameter one, d = 9, thirteen inequalities; f* = -sqrt(3) / 2.
 
-        min -0.5 (x1 x4 - x2 x3 + x3 x9 - x5 x9 + x5 x8 - x6 x7)
-
-    x_1..8 in [-10, 10], x9 in [0, 20]. Many global minima, by symmetry.
+    Many global minima, by symmetry.
     """
     x1, x2, x3, x4, x5, x6, x7, x8, x9 = X.T
     f = -0.5 * (x1 * x4 - x2 * x3 + x3 * x9 - x5 * x9 + x5 * x8 - x6 * x7)

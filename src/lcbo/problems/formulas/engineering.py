@@ -14,13 +14,8 @@ _LEAST_DIVISOR = 1e-12
 def welded_beam(X: Array) -> Formulas:
     """Cheapest welded beam, x = (weld h, weld length l, bar height t, bar width b); f* = 1.7248523.
 
-        min 1.10471 h^2 l + 0.04811 t b (14 + l)
-        s.t. g1 = tau / 13600 - 1,  g2 = sigma / 30000 - 1,  g3 = h - b,
-             g4 = delta / 0.25 - 1,  g5 = 1 - P_c / 6000                         all <= 0
-
-    tau combines the shear P / (sqrt2 h l) with the torsion M R / J; sigma = 6 P L / (b t^2) is the bending
-    stress, delta = 4 P L^3 / (E t^3 b) the deflection, P_c the buckling load. K. M. Ragsdell and D. T.
-    Phillips 1976, in the five-constraint form of later papers (C. A. Coello Coello 2000).
+    K. M. Ragsdell and D. T. Phillips 1976, in the five-constraint form of later papers (C. A. Coello Coello
+    2000).
     """
     h, length, t, b = X.T
     f = 1.10471 * h**2 * length + 0.04811 * t * b * (14.0 + length)
@@ -36,19 +31,13 @@ def welded_beam(X: Array) -> Formulas:
     slender = 1.0 - t / (2.0 * span) * np.sqrt(young / (4.0 * shear))
     buckling = 4.013 * young * t * b**3 / (6.0 * span**2) * slender
     # Shear, bending, geometry, deflection, buckling.
-    return (
-        f,
-        (tau / 13600.0 - 1.0, sigma / 30000.0 - 1.0, h - b, delta / 0.25 - 1.0, 1.0 - buckling / load),
-        (),
-    )
+    g = (tau / 13600.0 - 1.0, sigma / 30000.0 - 1.0, h - b, delta / 0.25 - 1.0, 1.0 - buckling / load)
+    return f, g, ()
 
 
 @stated(Inequalities, [0.0625, 0.0625, 10.0, 10.0], [6.1875, 6.1875, 200.0, 200.0])
 def pressure_vessel(X: Array) -> Formulas:
     """Cheapest pressure vessel, x = (shell, head, radius, length), all continuous; f* = 5885.3327736.
-
-        min 0.6224 s R L + 1.7781 h R^2 + 3.1661 s^2 L + 19.84 s^2 R
-        s.t. g1 = 0.0193 R - s,  g2 = 0.00954 R - h,  g3 = 1296000 - pi R^2 L - (4/3) pi R^3,  g4 = L - 240
 
     E. Sandgren, J. Mech. Des. 112, 1990, there with thicknesses in steps of 1/16 in.
     """
@@ -68,20 +57,13 @@ def pressure_vessel(X: Array) -> Formulas:
 def tension_spring(X: Array) -> Formulas:
     """Lightest tension spring, x = (wire d, coil D, active coils N); f* = 0.0126652.
 
-        min (N + 2) D d^2
-        s.t. g1 = 1 - D^3 N / (71785 d^4)
-             g2 = (4 D^2 - d D) / (12566 (D d^3 - d^4)) + 1 / (5108 d^2) - 1
-             g3 = 1 - 140.45 d / (D^2 N),   g4 = (d + D) / 1.5 - 1               all <= 0
-
-    d in [0.05, 2], D in [0.25, 1.3], N in [2, 15]. g2 has a pole at d = D; its divisor is kept away from 0
+    g2 has a pole at d = D; its divisor is kept away from 0
     by 1e-12, on the side of its sign. A. D. Belegundu 1982; J. S. Arora, Introduction to Optimum Design.
     """
     wire, coil, turns = X.T
     f = (turns + 2.0) * coil * wire**2
     divisor = 12566.0 * (coil * wire**3 - wire**4)
-    divisor = np.where(
-        divisor < 0.0, np.minimum(divisor, -_LEAST_DIVISOR), np.maximum(divisor, _LEAST_DIVISOR)
-    )
+    divisor = np.copysign(np.maximum(np.abs(divisor), _LEAST_DIVISOR), divisor)
     # Deflection, shear, surge frequency, outer diameter.
     g = (
         1.0 - coil**3 * turns / (71785.0 * wire**4),

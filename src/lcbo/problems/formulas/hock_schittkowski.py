@@ -64,10 +64,7 @@ def hs40(X: Array) -> Formulas:
 
 @stated(Equalities, [-5.0] * 5, [5.0] * 5, _published(0.0, np.ones(5)))
 def hs48(X: Array) -> Formulas:
-    """Min (x1 - 1)^2 + (x2 - x3)^2 + (x4 - x5)^2 with two planes;  x in [-5, 5]^5, f* = 0.
-
-    h1 = sum x_i - 5 = 0,   h2 = x3 - 2 (x4 + x5) + 3 = 0
-    """
+    """Min (x1 - 1)^2 + (x2 - x3)^2 + (x4 - x5)^2 with two planes;  x in [-5, 5]^5, f* = 0."""
     x1, x2, x3, x4, x5 = X.T
     f = (x1 - 1) ** 2 + (x2 - x3) ** 2 + (x4 - x5) ** 2
     return f, (), (X.sum(axis=1) - 5, x3 - 2 * (x4 + x5) + 3)
@@ -75,11 +72,7 @@ def hs48(X: Array) -> Formulas:
 
 @stated(Equalities, [1.0] * 4, [5.0] * 4)
 def hs71(X: Array) -> Formulas:
-    """One inequality and one equality in four variables, x in [1, 5]^4; f* = 17.0140173.
-
-    min  x1 x4 (x1 + x2 + x3) + x3
-    s.t. g1 = 25 - x1 x2 x3 x4 <= 0,   h1 = |x|^2 - 40 = 0
-    """
+    """One inequality and one equality in four variables, x in [1, 5]^4; f* = 17.0140173."""
     x1, x2, x3, x4 = X.T
     f = x1 * x4 * (x1 + x2 + x3) + x3
     return f, (25.0 - X.prod(axis=1),), ((X**2).sum(axis=1) - 40.0,)
@@ -88,9 +81,6 @@ def hs71(X: Array) -> Formulas:
 @stated(Equalities, [-3.0] * 5, [3.0] * 5)
 def hs79(X: Array) -> Formulas:
     """Sum of powers of differences with three nonlinear equalities, x in [-3, 3]^5; f* = 0.0787768209.
-
-    min  (x1 - 1)^2 + (x1 - x2)^2 + (x2 - x3)^2 + (x3 - x4)^4 + (x4 - x5)^4
-    s.t. x1 + x2^2 + x3^3 = 2 + 3 sqrt2,   x2 - x3^2 + x4 = 2 sqrt2 - 2,   x1 x5 = 2
 
     Has a second local minimum at 27.45.
     """
