@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from lcbo.methods.protocol import Belief
     from lcbo.optimizer.log import History
-    from lcbo.problem import Problem
+    from lcbo.problem import Constraint, Problem
 
 # Names of a method's numbers that deserve words; others are shown under their own name.
 TRACE_TITLES = {
@@ -81,12 +81,11 @@ def violation(problem: Problem, history: History, scale: dict[str, float]) -> st
     return figure("Violation over evaluations", chart.svg(), caption)
 
 
-def slacks(problem: Problem, history: History, order: Sequence[int]) -> list[str]:
-    """Return a picture of the slack over time per constraint, for the first few in ``order``."""
+def slacks(history: History, constraints: Sequence[Constraint]) -> list[str]:
+    """Return a picture of the slack over time of the first few constraints."""
     pictures = []
     count, iterate = np.arange(1, len(history) + 1), history.role == "iterate"
-    for index in order[:_SLACKS]:
-        constraint = problem.constraints[index]
+    for constraint in constraints[:_SLACKS]:
         room = constraint.slack(history.outcomes[constraint.name])
         if not np.isfinite(room).any():
             continue
@@ -121,15 +120,14 @@ def traces(trace: pd.DataFrame) -> tuple[list[str], dict[str, float]]:
     return pictures, constants
 
 
-def sensitivity(problem: Problem, belief: Belief, order: Sequence[int]) -> list[str]:
+def sensitivity(problem: Problem, belief: Belief, tightest: Sequence[Constraint]) -> list[str]:
     """Return bars of the model's slopes at the answer: of the objective, then of the tightest outcomes.
 
     A slope is the change of the outcome when a variable moves by a hundredth of its range. The variables
     are those with the largest slopes, every outcome's measured in its own scale.
     """
     free = [name for name, is_free in zip(problem.variables, problem.free, strict=True) if is_free]
-    tight = [problem.constraints[i].name for i in order]
-    rows = [0, *dict.fromkeys(problem.outcomes.index(name) for name in tight)][:4]
+    rows = [0, *dict.fromkeys(problem.outcomes.index(c.name) for c in tightest)][:4]
     standard = np.abs(belief.gradient[rows] / belief.scale[rows, None]).max(axis=0)
     chosen = np.argsort(-standard, kind="stable")[:_BARS]
     pictures = []

@@ -33,6 +33,7 @@ from lcbo.text import brief, duration
 
 if TYPE_CHECKING:
     from lcbo.optimizer.result import Result
+    from lcbo.problem import Constraint
     from lcbo.store.stored_run import Run
 
 _ROWS = 30  # variables shown at once; the rest is folded
@@ -48,9 +49,9 @@ def write_report(run: Run, path: str | Path) -> Path:
 def report(run: Run) -> str:
     """Return the page of a run, whatever state it is in: empty, all failed, running, without a model."""
     result = run.result()
-    order = _tightest(run, result)
-    body = [_header(run, result), _tiles(run, result), _answer(run, result, order)]
-    body += [_progress(run, result, order), _sensitivity(run, result, order)]
+    tightest = _tightest(run, result)
+    body = [_header(run, result), _tiles(run, result), _answer(run, result, tightest)]
+    body += [_progress(result, tightest), _sensitivity(run, result, tightest)]
     body += [part(run) for part in (_method, _failures, _times, _problem, _settings, _continue)]
     return page(f"{run_name(run)}: report", body)
 
@@ -93,7 +94,7 @@ def _tiles(run: Run, result: Result) -> str:
     )
 
 
-def _answer(run: Run, result: Result, order: list[int]) -> str:
+def _answer(run: Run, result: Result, tightest: list[Constraint]) -> str:
     if result.x is None:
         return section("Answer", paragraph(sentences(result.message)))
     problem = run.problem
@@ -115,21 +116,20 @@ def _answer(run: Run, result: Result, order: list[int]) -> str:
     noisy = result.pof not in (0.0, 1.0)
     picture = figures.convergence(problem, result.history, None if best is None else best.value, noisy)
     picture += figures.violation(problem, result.history, run.log.scale())
-    right = _limits(run, result, order) + _stationarity(result) + picture
+    right = _limits(result, tightest) + _stationarity(result) + picture
     both = columns([f"<div><h3>Design</h3>{design}</div>", f"<div>{right}</div>"])
     return section("Answer", paragraph(sentences(result.message)), both)
 
 
-def _limits(run: Run, result: Result, order: list[int]) -> str:
-    if not order:
+def _limits(result: Result, tightest: list[Constraint]) -> str:
+    if not tightest:
         return ""
     head, words = ["constraint", "", "value", "slack"], "Tightest first. Slack is the distance to the limit."
     if result.multipliers:
         head.append("multiplier")
         words += " The multiplier says by how much the objective would improve per unit of the limit."
     rows = []
-    for index in order:
-        constraint = run.problem.constraints[index]
+    for constraint in tightest:
         value = result.constr[constraint.name]
         room = float(constraint.slack(value))
         verdict = '<span class="ok">holds</span>' if room >= 0.0 else '<span class="bad-text">violated</span>'
@@ -152,20 +152,20 @@ def _stationarity(result: Result) -> str:
     )
 
 
-def _progress(run: Run, result: Result, order: list[int]) -> str:
-    rooms = figures.slacks(run.problem, result.history, order)
+def _progress(result: Result, tightest: list[Constraint]) -> str:
+    rooms = figures.slacks(result.history, tightest)
     if not rooms:
         return ""
     words = (
         "Slack is the distance to the limit: below the red line the constraint is broken. A line joins "
         "the iterates, the other dots explore around them."
     )
-    if len(order) > len(rooms):
-        words += f" The {len(rooms)} tightest of {len(order)} constraints are drawn."
+    if len(tightest) > len(rooms):
+        words += f" The {len(rooms)} tightest of {len(tightest)} constraints are drawn."
     return section("Constraints over time", note(words), columns(rooms))
 
 
-def _sensitivity(run: Run, result: Result, order: list[int]) -> str:
+def _sensitivity(run: Run, result: Result, tightest: list[Constraint]) -> str:
     if result.x is None:
         return ""
     designs = figures.parallel(run.problem, result.history, result.x)
@@ -181,7 +181,7 @@ def _sensitivity(run: Run, result: Result, order: list[int]) -> str:
         "believes."
     )
     title = "<h3 class=next>What moves what at the answer</h3>"
-    slopes = columns(figures.sensitivity(run.problem, belief, order))
+    slopes = columns(figures.sensitivity(run.problem, belief, tightest))
     return section("Design space", designs, title, note(words), slopes)
 
 
@@ -288,12 +288,12 @@ def _continue(run: Run) -> str:
     return section("Go on from here", code("\n".join(lines)), paragraph("Or in Python:"), code(python))
 
 
-def _tightest(run: Run, result: Result) -> list[int]:
-    """Return the constraints' numbers, least slack in standard deviations first."""
+def _tightest(run: Run, result: Result) -> list[Constraint]:
+    """Return the constraints, least slack at the answer in standard deviations first, unknown ones last."""
     scale = run.log.scale()
-    rooms = []
-    for constraint in run.problem.constraints:
-        value = result.constr.get(constraint.name, math.nan)
-        room = float(constraint.slack(value)) / scale[constraint.name]
-        rooms.append(math.inf if math.isnan(room) else room)
-    return sorted(range(len(rooms)), key=rooms.__getitem__)
+
+    def room(constraint: Constraint) -> float:
+        slack = float(constraint.slack(result.constr.get(constraint.name, math.nan)))
+        return math.inf if math.isnan(slack) else slack / scale[constraint.name]
+
+    return sorted(run.problem.constraints, key=room)
