@@ -87,9 +87,6 @@ class EqQP(Analytic):
 class Keane(Analytic):
     """Keane's bump, any d, x in [0, 10]^d; g02 of CEC 2006 at d = 20.
 
-        min -|sum cos^4 x_i - 2 prod cos^2 x_i| / sqrt(sum i x_i^2)
-        s.t. g1 = 0.75 - prod x_i <= 0,   g2 = sum x_i - 7.5 d <= 0
-
     Nearly all of the box is feasible, the best points lie on g1, and local minima abound. The product can
     reach 10^d; it is cut at e^690, and the square under the root at 1e-12 (the origin is infeasible).
     Noise level 1 means 1 for the objective and the product, d for the sum. A. J. Keane, Genetic algorithm
@@ -123,9 +120,6 @@ class Keane(Analytic):
 )
 def ackley10(X: Array) -> Formulas:
     """Ackley's function in ten variables with a half-space and a ball, x in [-5, 10]^10; f* = 0 at 0.
-
-        min -20 exp(-0.2 sqrt(mean x_i^2)) - exp(mean cos 2 pi x_i) + 20 + e
-        s.t. g1 = sum x_i <= 0,   g2 = |x| - 5 <= 0
 
     Only 2.6e-5 of the box is feasible. Eriksson and Poloczek, Scalable Constrained Bayesian Optimization,
     AISTATS 2021.
