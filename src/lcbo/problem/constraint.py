@@ -76,9 +76,8 @@ class Constraint:
         if self.lb is None and self.ub is None:
             raise ArgumentError(where, "a finite lb, ub or eq", "none of them")
         if self.lb is not None and self.ub is not None and self.lb >= self.ub:
-            raise ArgumentError(
-                where, "lb < ub (for a single value use eq and tol)", f"[{self.lb:g}, {self.ub:g}]"
-            )
+            expected = "lb < ub (for a single value use eq and tol)"
+            raise ArgumentError(where, expected, f"[{self.lb:g}, {self.ub:g}]")
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -49,8 +49,6 @@ def _frame(axes: Any, robot: Cheetah, time: float) -> None:
         axes.plot(ends[:, 0], ends[:, 2], color=color, linewidth=130 * radius, solid_capstyle="round")
     axes.axhline(0.0, color=INK, linewidth=1.0)
     marks = np.arange(np.floor(center - 1.1), center + 1.1)
-    axes.plot(
-        marks, np.full(len(marks), -0.06), "|", color=GHOST, markersize=8, markeredgewidth=2, clip_on=True
-    )
+    axes.plot(marks, np.full(len(marks), -0.06), "|", color=GHOST, markersize=8, markeredgewidth=2)
     axes.set(xlim=(center - 1.1, center + 1.1), ylim=(-0.12, 1.15), xticks=[], yticks=[], aspect="equal")
     axes.set_title(f"t = {time:.2f} s", fontsize=9)
