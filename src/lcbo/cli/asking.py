@@ -86,8 +86,8 @@ def ask(
     if pending:
         from lcbo.store.stored_run import open_run
 
-        with open_run(run) as stored:
-            problem, candidates = stored.problem, stored.pending
+        stored = open_run(run)
+        problem, candidates = stored.problem, stored.pending
         nothing = "no candidate is pending"
     else:
         with _opened(run, wait) as optimizer:

@@ -16,7 +16,7 @@ from lcbo.evaluation.evaluate import evaluate
 from lcbo.problem import Problem
 from lcbo.reporting.format import summary
 from lcbo.text import duration
-from lcbo.types import Array
+from lcbo.types import Array, Evaluation
 
 
 def check_task(task: Task, repeats: int) -> bool:
@@ -30,15 +30,16 @@ def check_task(task: Task, repeats: int) -> bool:
     returned: list[Any] = []
     problem.fun = _watched(problem.fun, returned)
     seen, seconds = [], []
-    for _ in range(repeats):
-        evaluation, record = evaluate(problem, x)
-        if evaluation.failed is not None:
-            screen.say(f"The evaluation failed after {duration(record.seconds or 0.0)}: {evaluation.failed}")
-            if evaluation.traceback:
-                screen.say("", evaluation.traceback.rstrip())
+    for id in range(repeats):
+        candidate = Evaluation(id, x, problem.space.to_unit(x), "init", 0)
+        ended = evaluate(problem, candidate, numbered=False).evaluation
+        seconds.append(ended.record.seconds or 0.0)
+        if ended.failed is not None:
+            screen.say(f"The evaluation failed after {duration(seconds[-1])}: {ended.failed}")
+            if ended.record.traceback:
+                screen.say("", ended.record.traceback.rstrip())
             return False
-        seen.append(evaluation.outcomes)
-        seconds.append(record.seconds or 0.0)
+        seen.append(dict(ended.outcomes))
     screen.say(_outcomes(problem, seen, returned[0]), "")
     _explain(task, seen, seconds, returned[0])
     return True

@@ -15,7 +15,7 @@ from lcbo.reporting.format import next_command, one_line, run_name, summary
 from lcbo.text import brief
 
 if TYPE_CHECKING:
-    from lcbo.store.stored_run import Run, Status
+    from lcbo.store.stored_run import Status, StoredRun
 
 Output = Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="File to write.")]
 
@@ -25,11 +25,11 @@ def status(run: RunFile, json: Json = False) -> None:
     """Show the state of a run on one screen."""
     from lcbo.store.stored_run import open_run
 
-    with open_run(run) as stored:
-        at, shown = stored.status, _status_facts(stored)
-        if json:
-            screen.say_json(_status_json(stored, at))
-            return
+    stored = open_run(run)
+    at, shown = stored.status, _status_facts(stored)
+    if json:
+        screen.say_json(_status_json(stored, at))
+        return
     screen.say(screen.facts(shown))
 
 
@@ -38,8 +38,8 @@ def best(run: RunFile, json: Json = False) -> None:
     """Show the best design so far; exit code 3 when it is not feasible."""
     from lcbo.store.stored_run import open_run
 
-    with open_run(run) as stored:
-        problem, result = stored.problem, stored.result()
+    stored = open_run(run)
+    problem, result = stored.problem, stored.result()
     if json:
         screen.say_json(screen.answer_json(problem, result))
     else:
@@ -58,9 +58,9 @@ def export(
     """Write every evaluation as a row of a table."""
     from lcbo.store.stored_run import open_run
 
-    with open_run(run) as stored:
-        stored.export(out)
-        screen.remark(f"{stored.status.ended} evaluations written to {out}")
+    stored = open_run(run)
+    stored.export(out)
+    screen.remark(f"{stored.status.ended} evaluations written to {out}")
 
 
 @examples("lcbo plot run.db", "lcbo plot run.db -o run.svg")
@@ -70,8 +70,8 @@ def plot(run: RunFile, out: Output = None) -> None:
     from lcbo.store.stored_run import open_run
 
     target = out or Path(f"{run.stem}.png")
-    with open_run(run) as stored:
-        plot_run(stored, target)
+    stored = open_run(run)
+    plot_run(stored, target)
     screen.remark(f"written to {target}")
 
 
@@ -82,8 +82,8 @@ def report(run: RunFile, out: Output = None) -> None:
     from lcbo.store.stored_run import open_run
 
     target = out or Path(f"{run.stem}.html")
-    with open_run(run) as stored:
-        write_report(stored, target)
+    stored = open_run(run)
+    write_report(stored, target)
     screen.remark(f"written to {target}")
 
 
@@ -93,8 +93,8 @@ def unlock(run: RunFile) -> None:
     from lcbo.store.store import unlock as release
     from lcbo.store.stored_run import open_run
 
-    with open_run(run) as stored:
-        at = stored.status
+    stored = open_run(run)
+    at = stored.status
     if at.writing:
         raise RunInUseError(f"{run}: {at.writer} is alive and writing to this run; stop it first")
     release(run)
@@ -102,7 +102,7 @@ def unlock(run: RunFile) -> None:
     screen.remark(f"{run}: free; before, it belonged to {who}")
 
 
-def _status_facts(run: Run) -> dict[str, Any]:
+def _status_facts(run: StoredRun) -> dict[str, Any]:
     at = run.status
     shown: dict[str, Any] = {
         "run": f"{run_name(run)}: {summary(run.problem)}",
@@ -114,7 +114,7 @@ def _status_facts(run: Run) -> dict[str, Any]:
         "last entry": screen.ago(at.updated),
         "writing": _writer(at),
     }
-    failures = [o for o in run.log.observations if o.failed]
+    failures = [o for o in run.log.evaluations if o.failed]
     if failures:
         latest = brief(one_line(failures[-1].failed), 200)
         shown["failed"] = f"{len(failures)}; the latest, candidate {failures[-1].id}: {latest}"
@@ -136,7 +136,7 @@ def _progress(at: Status) -> str:
     return f"{bar} {at.ended} of {at.budget} evaluations, {counts}"
 
 
-def _best(run: Run) -> str:
+def _best(run: StoredRun) -> str:
     log, name = run.log, run.problem.objective.name
     seen = log.incumbent()
     if seen is None:
@@ -148,11 +148,11 @@ def _best(run: Run) -> str:
     return f"nothing feasible yet; least violation {violation:.3g} sd, with {value} (candidate {seen.id})"
 
 
-def _pace(run: Run) -> str:
+def _pace(run: StoredRun) -> str:
     """Return evaluations per minute over the latest fifty."""
-    from lcbo.store.entries import Reported
+    from lcbo.optimizer.recorder import TellEntry
 
-    times = [entry.time for entry in run.entries if isinstance(entry, Reported) and not entry.late][-50:]
+    times = [entry.time for entry in run.entries if isinstance(entry, TellEntry) and not entry.late][-50:]
     if len(times) < 2 or times[-1] <= times[0]:
         return ""
     return f"{60.0 * (len(times) - 1) / (times[-1] - times[0]):.3g} evaluations per minute, lately"
@@ -165,7 +165,7 @@ def _writer(at: Status) -> str:
     return f"{at.writer}, {state[at.writing]}"
 
 
-def _status_json(run: Run, at: Status) -> dict[str, Any]:
+def _status_json(run: StoredRun, at: Status) -> dict[str, Any]:
     log = run.log
     seen = log.incumbent()
     return {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,7 @@ import lcbo
 from lcbo.cli import screen
 from lcbo.cli.arguments import (
     Budget,
+    Device,
     Json,
     Method,
     Noise,
@@ -59,6 +61,7 @@ def run(
     workers: Workers = None,
     timeout: Timeout = None,
     retries: Retries = None,
+    device: Device = "cpu",
     json: Json = False,
 ) -> None:
     """Optimize a problem file or a named problem; the run's file keeps every evaluation."""
@@ -77,7 +80,13 @@ def run(
     task.problem.source = {**(task.problem.source or {}), "evaluation": evaluation}
     words = f"going on with {file}" if file.exists() else f"kept in {file}"
     screen.remark(f"{task.name}: {summary(task.problem)}; {words}")
-    _minimize(task.problem, file, json, **arguments, **evaluation)
+    _finish(
+        lambda: lcbo.minimize(task.problem, store=file, device=device, **arguments, **evaluation),
+        task.problem,
+        file,
+        json,
+        arguments["budget"],
+    )
 
 
 @examples("lcbo resume run.db", "lcbo resume run.db --budget 2000 --workers 4")
@@ -87,19 +96,19 @@ def resume(
     workers: Workers = None,
     timeout: Timeout = None,
     retries: Retries = None,
+    device: Device = "cpu",
     json: Json = False,
 ) -> None:
     """Continue a run where it stopped, with the workers and limits that were given to `lcbo run`."""
-    from lcbo.evaluation.command.problem_file import rebuilt_command_problem
-    from lcbo.store.describe import rebuild_value
+    from lcbo.loop.minimize import resume as go_on
+    from lcbo.problem.sources import from_recipe
     from lcbo.store.stored_run import open_run
 
-    with open_run(run) as stored:
-        meta, problem, at = stored.meta, stored.problem, stored.status
-    source = meta["source"] or {}
-    if problem.fun is None and "command" in source:
-        problem = rebuilt_command_problem(meta)  # raises the reason why it cannot be rebuilt
-    if problem.fun is None:
+    stored = open_run(run)
+    source, at = stored.meta["source"] or {}, stored.status
+    if stored.problem.fun is None and "command" in source:
+        from_recipe(source, stored.meta["problem"])  # raises the reason why it cannot be rebuilt
+    if stored.problem.fun is None:
         raise ArgumentError(
             str(run),
             "a run of a named problem or of a command",
@@ -111,26 +120,15 @@ def resume(
         **{name: value for name, value in given.items() if value is not None},
     }
     screen.remark(f"{run}: going on after {at.ended} evaluations")
-    _minimize(
-        problem,
-        run,
-        json,
-        budget=budget or at.budget,
-        method=meta["method"],
-        rng=meta["seed"],
-        x0=meta["x0"],
-        n_init=meta["n_init"],
-        data=[(x, outcomes) for x, outcomes in meta["data"]] or None,
-        options=rebuild_value(meta["options"]),
-        **evaluation,
-    )
+    budget = budget or at.budget
+    _finish(lambda: go_on(run, budget=budget, device=device, **evaluation), stored.problem, run, json, budget)
 
 
-def _minimize(problem: Problem, file: Path, json: bool, **arguments: Any) -> None:
+def _finish(run: Callable[[], Result], problem: Problem, file: Path, json: bool, budget: int | None) -> None:
     """Run until the end or Ctrl-C, print the answer and exit with its code."""
     path = shlex.quote(str(file))
     try:
-        result = lcbo.minimize(problem, store=file, **arguments)
+        result = run()
     except KeyboardInterrupt:
         begun = f"continue with: lcbo resume {path}" if file.exists() else "nothing was evaluated yet"
         screen.remark(f"lcbo: interrupted; {begun}")
@@ -139,7 +137,8 @@ def _minimize(problem: Problem, file: Path, json: bool, **arguments: Any) -> Non
     if result.reason == "interrupted":
         screen.remark(f"lcbo: interrupted; continue with: lcbo resume {path}")
         raise typer.Exit(INTERRUPTED)
-    screen.remark(f"More: lcbo report {path} · lcbo resume {path} --budget {2 * arguments['budget']}")
+    more = f" --budget {2 * budget}" if budget else ""
+    screen.remark(f"More: lcbo report {path} · lcbo resume {path}{more}")
     if not result.success:
         raise typer.Exit(NOT_FEASIBLE)
 

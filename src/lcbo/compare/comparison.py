@@ -23,12 +23,13 @@ from lcbo.compare.runner import PlannedRun, run_in_process
 from lcbo.compare.score import best_feasible, rounded
 from lcbo.errors import ArgumentError
 from lcbo.evaluation.command.command import Command
-from lcbo.evaluation.command.problem_file import Task, rebuilt_command_problem
+from lcbo.evaluation.command.problem_file import Task
+from lcbo.loop.minimize import begun_or_continued
 from lcbo.methods import registry
-from lcbo.optimizer.optimizer import Optimizer
+from lcbo.optimizer.describe import describe_value, differences, rebuild_value
 from lcbo.problem import Problem
-from lcbo.problems import Benchmark, NoisyView, from_source
-from lcbo.store.describe import describe_problem, describe_value, differences, rebuild_value
+from lcbo.problem.sources import describe_problem, from_recipe
+from lcbo.problems import Benchmark, NoisyView
 from lcbo.types import Array
 
 _FILE = "comparison.json"
@@ -106,8 +107,9 @@ class Comparison:
     @property
     def problem(self) -> Problem:
         """The problem, with its function; noise-free if it is a benchmark."""
-        source = self.facts["source"]
-        return rebuilt_command_problem(self.facts) if "command" in source else from_source(source)
+        problem = from_recipe(self.facts["source"], self.facts["problem"])
+        assert problem is not None
+        return problem
 
     def plan(self, methods: Iterable[str], seeds: int) -> list[PlannedRun]:
         """Return the runs wanted: first seed 0 of every method, then seed 1, so that a part is balanced."""
@@ -129,18 +131,18 @@ class Comparison:
             workdir = planned.store.with_suffix(".evaluations").absolute()
             problem.fun = replace(problem.fun, workdir=str(workdir))
         truth = Truth(problem, facts["noise"], seed) if isinstance(problem, Benchmark) else None
-        with Optimizer(
+        with begun_or_continued(
             problem if truth is None else truth.problem,
-            method,
+            planned.store,
+            method=method,
             budget=facts["budget"],
             x0=facts["x0"],
             n_init=facts["n_init"],
             rng=seed,
             options=rebuild_value(facts["options"].get(method, {})),
-            store=planned.store,
         ) as optimizer:
             kept = run_to_end(optimizer, **facts["evaluation"])
-            seen = optimizer.log.observations
+            seen = optimizer.log.evaluations
         told = [{} if o.failed else o.outcomes if truth is None else truth.exact(o.x) for o in seen]
         best = best_feasible(problem, told)
         write_result(planned.result, {"best": rounded(best), "seconds": kept["seconds"]})

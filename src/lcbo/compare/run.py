@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from lcbo.compare.score import checkpoints
-from lcbo.evaluation.evaluate import MAX_FAILURE_RATE
-from lcbo.evaluation.evaluator import Finished, InProcess
+from lcbo.evaluation.evaluate import Attempt
+from lcbo.evaluation.evaluator import InProcess
 from lcbo.loop.interrupt import Interrupts
-from lcbo.loop.loop import Dispatch
+from lcbo.loop.loop import Loop
 from lcbo.loop.minimize import make_evaluator
 from lcbo.loop.progress import ProgressBar
-from lcbo.loop.stopping import Stopping
+from lcbo.loop.stopping import MAX_FAILURE_RATE, Stopping
 from lcbo.optimizer.optimizer import Optimizer
 from lcbo.problems import Benchmark
 from lcbo.problems.base import NoisyView
@@ -61,7 +61,7 @@ def run_to_end(
     start = time.process_time()
     with evaluator, Interrupts() as interrupts, ProgressBar(optimizer, False, stopping) as bar:
         keep()  # it may have been killed between the tell and the checkpoint
-        Dispatch(optimizer, evaluator, interrupts, retries).run(stopping, keep, bar)
+        Loop(optimizer, evaluator, interrupts, retries).run(stopping, keep, bar)
     kept["seconds"] = before + time.process_time() - start - clock.seconds
     return kept
 
@@ -71,7 +71,7 @@ class _Clocked(InProcess):
 
     seconds = 0.0
 
-    def wait(self, timeout: float | None = None) -> list[Finished]:
+    def wait(self, timeout: float | None = None) -> list[Attempt]:
         """Evaluate the next candidate."""
         start = time.process_time()
         finished = super().wait(timeout)

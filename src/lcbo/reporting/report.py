@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lcbo.errors import ModelError
+from lcbo.optimizer.recorder import BudgetEntry
 from lcbo.reporting import figures
 from lcbo.reporting.format import counted, moment, next_command, number, one_line, run_name, sentences
 from lcbo.reporting.page import (
@@ -28,25 +29,24 @@ from lcbo.reporting.page import (
     table,
     tiles,
 )
-from lcbo.store.entries import Budgeted
 from lcbo.text import brief, duration
 
 if TYPE_CHECKING:
     from lcbo.optimizer.result import Result
     from lcbo.problem import Constraint
-    from lcbo.store.stored_run import Run
+    from lcbo.store.stored_run import StoredRun
 
 _ROWS = 30  # variables shown at once; the rest is folded
 
 
-def write_report(run: Run, path: str | Path) -> Path:
+def write_report(run: StoredRun, path: str | Path) -> Path:
     """Write the page of a run and return its path."""
     target = Path(path)
     target.write_text(report(run), encoding="utf-8")
     return target
 
 
-def report(run: Run) -> str:
+def report(run: StoredRun) -> str:
     """Return the page of a run, whatever state it is in: empty, all failed, running, without a model."""
     result = run.result()
     tightest = _tightest(run, result)
@@ -56,7 +56,7 @@ def report(run: Run) -> str:
     return page(f"{run_name(run)}: report", body)
 
 
-def _header(run: Run, result: Result) -> str:
+def _header(run: StoredRun, result: Result) -> str:
     at, problem = run.status, run.problem
     if result.x is None:
         badge = '<span class="badge wait">no result yet</span>'
@@ -74,7 +74,7 @@ def _header(run: Run, result: Result) -> str:
     return f"<header><h1>{escape(run_name(run))}{badge}</h1>{note(sentences(words))}</header>"
 
 
-def _tiles(run: Run, result: Result) -> str:
+def _tiles(run: StoredRun, result: Result) -> str:
     at, name = run.status, run.problem.objective.name
     if result.x is None:
         feasible = "\N{EN DASH}", "feasible"
@@ -94,7 +94,7 @@ def _tiles(run: Run, result: Result) -> str:
     )
 
 
-def _answer(run: Run, result: Result, tightest: list[Constraint]) -> str:
+def _answer(run: StoredRun, result: Result, tightest: list[Constraint]) -> str:
     if result.x is None:
         return section("Answer", paragraph(sentences(result.message)))
     problem = run.problem
@@ -165,7 +165,7 @@ def _progress(result: Result, tightest: list[Constraint]) -> str:
     return section("Constraints over time", note(words), columns(rooms))
 
 
-def _sensitivity(run: Run, result: Result, tightest: list[Constraint]) -> str:
+def _sensitivity(run: StoredRun, result: Result, tightest: list[Constraint]) -> str:
     if result.x is None:
         return ""
     designs = figures.parallel(run.problem, result.history, result.x)
@@ -185,22 +185,22 @@ def _sensitivity(run: Run, result: Result, tightest: list[Constraint]) -> str:
     return section("Design space", designs, title, note(words), slopes)
 
 
-def _method(run: Run) -> str:
+def _method(run: StoredRun) -> str:
     pictures, constants = figures.traces(run.trace)
     words = ", ".join(f"{name} {number(value)}" for name, value in constants.items())
     unchanged = note(f"Unchanged throughout: {words}.") if words else ""
     return section("Method over time", columns(pictures), unchanged)
 
 
-def _failures(run: Run) -> str:
-    failed = [o for o in run.log.observations if o.failed]
+def _failures(run: StoredRun) -> str:
+    failed = [o for o in run.log.evaluations if o.failed]
     if not failed:
         return ""
     reasons = [brief(one_line(o.failed), 300) for o in failed]
     count = Counter(reasons)
     latest = {reason: o.id for reason, o in zip(reasons, failed, strict=True)}
     rows = [(escape(reason), str(n), str(latest[reason])) for reason, n in count.most_common(20)]
-    told = len(run.log.observations) - run.log.n_data
+    told = len(run.log.evaluations) - run.log.n_data
     parts = [
         paragraph(f"{len(failed)} of {told} evaluations failed. They are recorded and the run went on."),
         table(("reason", "times", "latest candidate"), rows, (1, 2)),
@@ -214,7 +214,7 @@ def _failures(run: Run) -> str:
     return section("Failures", *parts)
 
 
-def _times(run: Run) -> str:
+def _times(run: StoredRun) -> str:
     history = run.history
     picture = figures.durations(history)
     if not picture:
@@ -233,7 +233,7 @@ def _times(run: Run) -> str:
     return section("Evaluation times", paragraph(words), columns([picture, workers]))
 
 
-def _problem(run: Run) -> str:
+def _problem(run: StoredRun) -> str:
     problem = run.problem
     fixed = int((~problem.free).sum())
     if problem.deterministic:
@@ -256,9 +256,9 @@ def _problem(run: Run) -> str:
     return section("Problem", facts(rows), bounds)
 
 
-def _settings(run: Run) -> str:
+def _settings(run: StoredRun) -> str:
     meta = run.meta
-    budgets = [entry.budget for entry in run.entries if isinstance(entry, Budgeted)]
+    budgets = [entry.budget for entry in run.entries if isinstance(entry, BudgetEntry)]
     rows = [
         ("method", escape(meta["method"])),
         ("options", escape(json.dumps(meta["options"])) if meta["options"] else "defaults"),
@@ -274,7 +274,7 @@ def _settings(run: Run) -> str:
     return section("Settings", facts(rows))
 
 
-def _continue(run: Run) -> str:
+def _continue(run: StoredRun) -> str:
     file = shlex.quote(str(run.path))
     told = " ".join(f"{shlex.quote(name)}=VALUE" for name in run.problem.outcomes[:4])
     lines = [
@@ -288,7 +288,7 @@ def _continue(run: Run) -> str:
     return section("Go on from here", code("\n".join(lines)), paragraph("Or in Python:"), code(python))
 
 
-def _tightest(run: Run, result: Result) -> list[Constraint]:
+def _tightest(run: StoredRun, result: Result) -> list[Constraint]:
     """Return the constraints, least slack at the answer in standard deviations first, unknown ones last."""
     scale = run.log.scale()
 
