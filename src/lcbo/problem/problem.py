@@ -89,7 +89,9 @@ class Problem:
         if not self.space.dim:
             raise ArgumentError("bounds", "at least one variable with low < high", "only fixed variables")
         self.dim, self.n_variables = self.space.dim, self.lb.size
-        self.objective = _read_objective(objective)
+        self.objective = Objective(objective) if isinstance(objective, str) else objective
+        if not isinstance(self.objective, Objective):
+            raise ArgumentError("objective", "an outcome name or an Objective", described(objective))
         self.constraints, functions = _read_constraints(constraints)
         self.outcomes = _outcome_names(self.objective, self.constraints)
         if shared := set(self.variables) & set(self.outcomes):
@@ -247,14 +249,6 @@ def _read_pair(name: str, pair: Any) -> tuple[float, float]:
     if low > high:
         raise ArgumentError(argument, "low <= high", (low, high))
     return low, high
-
-
-def _read_objective(objective: str | Objective) -> Objective:
-    if isinstance(objective, Objective):
-        return objective
-    if isinstance(objective, str):
-        return Objective(objective)
-    raise ArgumentError("objective", "an outcome name or an Objective", described(objective))
 
 
 def _read_constraints(constraints: Any) -> tuple[tuple[Constraint, ...], list[ConstraintFunction]]:
