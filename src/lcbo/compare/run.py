@@ -18,7 +18,7 @@ from lcbo.loop.progress import ProgressBar
 from lcbo.loop.stopping import MAX_FAILURE_RATE, Stopping
 from lcbo.optimizer.optimizer import Optimizer
 from lcbo.problems import Benchmark
-from lcbo.problems.noise import NoisyView
+from lcbo.problems.base import NoisyView
 from lcbo.types import Array
 
 
