@@ -15,7 +15,7 @@ from lcbo.evaluation.supervised import SupervisedWorker
 from lcbo.problem import Problem
 from lcbo.types import Evaluation
 
-THREAD_LIMITS = (
+THREAD_LIMITS = (  # each worker gets its share of the cores
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -47,7 +47,8 @@ class ProcessPool(Evaluator):
             raise ArgumentError("workers", "an executor (worker processes need Linux or macOS)", workers)
         self._problem, self._timeout = problem, timeout
         self._slots = workers if slots is None else slots
-        self._environment = worker_environment(workers)
+        share = str(max(1, available_cores() // workers))
+        self._environment = dict.fromkeys(THREAD_LIMITS, share) | dict(os.environ)  # the user's limits stay
         self._queue: deque[Evaluation] = deque()
         self._finished: list[Attempt] = []
         self._failed_starts, self._loaded, self._failure = 0, False, ""
@@ -70,11 +71,7 @@ class ProcessPool(Evaluator):
         self._assign()
 
     def wait(self, timeout: float | None = None) -> list[Attempt]:
-        """Return what has finished, at least one unless ``timeout`` seconds pass or nothing is under way.
-
-        Raises:
-            WorkerError: the problem cannot be loaded in a worker.
-        """
+        """Return what has finished; `WorkerError` when the problem cannot be loaded in a worker."""
         until = math.inf if timeout is None else time.monotonic() + timeout
         while self._under_way() and not self._finished and not self._failure:
             self._poll(until)
@@ -132,10 +129,8 @@ class ProcessPool(Evaluator):
         self._assign()
 
     def _hear(self, worker: SupervisedWorker) -> None:
-        """Take one message of a worker."""
-        was_ready, attempt = worker.ready, worker.hear()
-        if attempt is not None:
-            self._finished.append(attempt)
+        was_ready = worker.ready
+        self._finished += worker.hear()
         if worker.ready and not was_ready:
             self._loaded, self._failed_starts = True, 0
 
@@ -146,9 +141,7 @@ class ProcessPool(Evaluator):
         how, output = worker.last_words()
         worker.release()
         self._workers.remove(worker)
-        attempt = worker.lose_task(how, output)
-        if attempt is not None:
-            self._finished.append(attempt)
+        self._finished += worker.lose_task(how, output)
         if not worker.ready:
             self._failed_starts += 1
             if (worker.broken and not self._loaded) or self._failed_starts >= _FAILED_STARTS:
@@ -156,15 +149,6 @@ class ProcessPool(Evaluator):
                 self._failure = f"the function cannot be loaded in a worker process, which {how}:\n{said}"
                 return
         self._workers.append(SupervisedWorker(self._problem, self._environment))
-
-
-def worker_environment(workers: int) -> dict[str, str]:
-    """Return the environment of a worker, whose thread limits are its share of the cores.
-
-    A limit the user has set stays.
-    """
-    share = str(max(1, available_cores() // workers))
-    return dict.fromkeys(THREAD_LIMITS, share) | dict(os.environ)
 
 
 def available_cores() -> int:

@@ -40,11 +40,9 @@ _SUBREAPER, _PARENT_DEATH_SIGNAL = 36, 1  # options of Linux's prctl
 def main(control_fd: int, connection_fd: int, payload_fd: int, parent: int) -> None:
     """Fork the evaluating process and supervise it.
 
-    Args:
-        control_fd: socket to the pool; when its other end closes, the tree is killed.
-        connection_fd: where the evaluating process gets tasks and sends results.
-        payload_fd: file with the search path as a line of JSON, then the pickled problem.
-        parent: process id of the pool.
+    ``control_fd`` leads to the pool, whose process is ``parent``; when its other end closes, the tree is
+    killed. Over ``connection_fd`` the evaluating process gets tasks and sends results. The file of
+    ``payload_fd`` holds the search path as a line of JSON, then the pickled problem.
     """
     with mmap.mmap(payload_fd, 0, prot=mmap.PROT_READ) as payload:
         sys.path[:] = json.loads(payload.readline())
@@ -78,15 +76,10 @@ def main(control_fd: int, connection_fd: int, payload_fd: int, parent: int) -> N
 
 
 class Supervisor:
-    """Watches over the evaluating process.
+    """Watches over the evaluating process ``child``, for the pool with process id ``parent``.
 
-    Args:
-        control: socket to the pool.
-        leash: socket to the evaluating process, which asks for a sweep after every evaluation.
-        child: its process id.
-        output: read end of the pipe it prints to.
-        wake: gets a byte when a child ends.
-        parent: process id of the pool.
+    Over ``leash`` the child asks for a sweep after every evaluation; it prints to the pipe ``output``, and
+    ``wake`` gets a byte when one of our children ends.
     """
 
     def __init__(

@@ -13,30 +13,32 @@ from types import CodeType
 from typing import Any
 
 from lcbo.errors import StoreError
+from lcbo.methods.protocol import MethodSpec
 from lcbo.problem import Problem
 from lcbo.problem.sources import describe_problem
 from lcbo.steps.schedules import Growth, Power
 from lcbo.text import brief
+from lcbo.types import Evaluation
 
 Json = Any
 SHOWN = 80  # characters of a value in a message
 
 
 def describe_run(**arguments: Any) -> dict[str, Json]:
-    """Return arguments of a run by name (``problem``, ``method``, ``options``, ...) as JSON.
-
-    All but the seed must stay the same when the run is continued.
-    """
-    described = {
-        name: describe_problem(value) if isinstance(value, Problem) else describe_value(value)
-        for name, value in arguments.items()
-    }
+    """Return arguments of a run by name (``problem``, ``method``, ``options``, ...) as a file has them."""
+    described = {name: describe_value(value) for name, value in arguments.items()}
     same: dict[str, Json] = json.loads(json.dumps(described))
     return same
 
 
 def describe_value(value: Any) -> Json:
     """Return an option or argument as JSON, with sorted keys; a function by its name and a digest."""
+    if isinstance(value, Problem):
+        return describe_problem(value)
+    if isinstance(value, MethodSpec):
+        return value.name
+    if isinstance(value, Evaluation):  # one that was brought along
+        return [describe_value(value.x), describe_value(value.outcomes)]
     if isinstance(value, Mapping):
         return {key: describe_value(entry) for key, entry in sorted((str(k), v) for k, v in value.items())}
     if isinstance(value, Power | Growth):
