@@ -26,13 +26,8 @@ class Loop:
 
     Candidates handed out earlier and never told (a resumed run) come first, in their order. With one slot
     whole batches are asked for, so a run does not depend on where its evaluations take place; with more,
-    every freed slot gets new work at once and nobody waits for a straggler.
-
-    Args:
-        optimizer: the run.
-        evaluator: where evaluations take place.
-        interrupts: shields the optimizer from Ctrl-C.
-        retries: how often a failed evaluation is tried again.
+    every freed slot gets new work at once and nobody waits for a straggler. A failed evaluation is tried
+    again ``retries`` times.
     """
 
     def __init__(
@@ -47,23 +42,12 @@ class Loop:
         self._succeeded = any(e.status == "done" and e.role != "data" for e in optimizer.log.evaluations)
         self._last: Attempt | None = None  # that failed
 
-    @property
-    def busy(self) -> int:
-        """Evaluations under way."""
-        return len(self._running)
-
     def run(self, stopping: Stopping, callback: Callback | None, bar: ProgressBar) -> str:
-        """Evaluate until something says stop and return the reason.
-
-        Raises:
-            OutcomeError: the function returns something of the wrong form before it ever succeeded.
-            TooManyFailuresError: no evaluation succeeded.
-            WorkerError: the evaluator cannot evaluate any more.
-        """
+        """Evaluate until something says stop and return the reason; the errors are those of `minimize`."""
         reason = None
         while reason is None:
             self._fill()
-            bar.update(self.busy, self._evaluator.slots)
+            bar.update(len(self._running), self._evaluator.slots)
             if not self._running and self._evaluator.slots > 0:
                 reason = self._spent()
                 break
@@ -72,7 +56,7 @@ class Loop:
                 reason = stopping.reason(self._optimizer) or self._stuck()
             while self._ended:
                 if self._settle_next():
-                    bar.update(self.busy, self._evaluator.slots)
+                    bar.update(len(self._running), self._evaluator.slots)
                     reason = reason or self._called_back(callback) or stopping.reason(self._optimizer)
         self.collect()
         if self._optimizer.log.incumbent() is None:
@@ -101,11 +85,11 @@ class Loop:
             self._running[candidate.id] = candidate
 
     def _settle_next(self) -> bool:
+        """Tell the next evaluation that has ended, or put it up for another try; True if it was told."""
         with self._interrupts.shield():
             return self._settle(self._ended.popleft())
 
     def _settle(self, attempt: Attempt) -> bool:
-        """Tell an evaluation that has ended, or put it up for another try; returns whether it was told."""
         ended = attempt.evaluation
         if attempt.late:
             self._late.append(ended)

@@ -98,10 +98,6 @@ class Log:
         """Output rows of all evaluations, ``n x (1 + m)``; NaN where missing or failed."""
         return self._y[: len(self.evaluations)]
 
-    def objective(self, evaluation: Evaluation) -> float:
-        """Return the observed objective, signed so that less is better."""
-        return float(self.problem.to_rows(evaluation.outcomes)[0])
-
     def incumbent(self) -> Evaluation | None:
         """Return the best feasible evaluation, else the least infeasible one, else ``None``.
 

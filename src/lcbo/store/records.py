@@ -55,10 +55,8 @@ def _entries(db: sqlite3.Connection, path: Path) -> list[LogEntry]:
     for (id, seq, role, iteration, _, u), x in zip(rows, points, strict=True):
         handed.setdefault(seq, []).append(Evaluation(id, x, np.frombuffer(u, "<f8"), role, iteration))
     asks, tells = list(_rows(db, path, "asks")), list(_rows(db, path, "tells"))
-    for seq, _, count, *_ in asks:
-        if len(handed.get(seq, [])) != count:
-            raise StoreError(f"{path}: the run file is damaged: candidates are missing")
-    if {row[1] for row in tells} - {row[0] for row in rows}:
+    handed_out = all(len(handed.get(seq, [])) == count for seq, _, count, *_ in asks)
+    if not handed_out or {row[1] for row in tells} - {row[0] for row in rows}:
         raise StoreError(f"{path}: the run file is damaged: candidates are missing")
     entries: list[LogEntry] = [
         AskEntry(n, numbers, handed.get(seq, []), when, seq)
