@@ -17,8 +17,8 @@ from typing import Any, Self
 
 from lcbo.checks import positive
 from lcbo.errors import ArgumentError, EvaluationError, OutcomeError
-from lcbo.evaluation.command.output import STDERR, STDOUT, json_object, last_lines, last_match, text_of
-from lcbo.evaluation.command.template import check, placeholders, render
+from lcbo.evaluation.command import exchange
+from lcbo.evaluation.command.exchange import STDERR, STDOUT, last_lines, placeholders, render, text_of
 from lcbo.evaluation.evaluate import current
 from lcbo.evaluation.processes import kill_members, kill_tree
 from lcbo.problem import Problem, not_finite
@@ -107,9 +107,9 @@ class Command:
         It must give all of ``outcomes``.
         """
         names = problem.variables
-        used = set().union(*(check("run", line, names) for line in self._lines))
+        used = set().union(*(exchange.check("run", line, names) for line in self._lines))
         for name, source in self.templates.items():
-            used |= check(f"templates, {name!r}", self._text_of(source), names)
+            used |= exchange.check(f"templates, {name!r}", self._text_of(source), names)
         for source in self.files:
             if not self._path(source).exists():
                 raise ArgumentError("files", "files and directories that exist", str(self._path(source)))
@@ -222,14 +222,13 @@ class Command:
             raise EvaluationError(f"the command {how}{last_lines(place)}")
 
     def _read(self, place: Path) -> dict[str, Any]:
-        """Return the outcomes the program wrote."""
         read: dict[str, Any] = {}
         if not self.patterns:
-            read = json_object(self.output, text_of(place, self.output))
+            read = exchange.json_object(self.output, text_of(place, self.output))
         for name, entry in self.patterns.items():
             stated = {"file": self.output, "pattern": entry} if isinstance(entry, str) else entry
             text = text_of(place, stated["file"])
-            read[name] = last_match(name, stated["pattern"], stated["file"], text)
+            read[name] = exchange.last_match(name, stated["pattern"], stated["file"], text)
         missing = [name for name in self.outcomes if name not in read]
         if missing:
             came = f"{', '.join(map(repr, read)) or 'nothing'} (files: {place})"

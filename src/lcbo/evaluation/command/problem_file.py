@@ -37,21 +37,13 @@ _EVALUATION = ("workers", "timeout", "retries", "max_failure_rate", "time_limit"
 
 @dataclass(frozen=True)
 class Task:
-    """A problem and how to run it.
-
-    Attributes:
-        name: what to call it.
-        problem: with its function, or without one for ask and tell.
-        settings: of the run, by the names of the table ``[run]``.
-        options: of the method.
-        start: a point to evaluate first, if any.
-    """
+    """A problem and how to run it."""
 
     name: str
-    problem: Problem
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
-    start: Array | None = None
+    problem: Problem  # with its function, or without one for ask and tell
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the run, as in the table [run]
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the method
+    start: Array | None = None  # a point to evaluate first
 
     def arguments(self, options: Mapping[str, Any], **given: Any) -> dict[str, Any]:
         """Return the arguments of an `Optimizer`; what is given (and not ``None``) goes first."""
