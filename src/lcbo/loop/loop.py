@@ -10,7 +10,7 @@ from dataclasses import replace
 from lcbo.errors import OutcomeError, TooManyFailuresError, WorkerError
 from lcbo.evaluation.evaluate import Attempt
 from lcbo.evaluation.evaluator import Evaluator
-from lcbo.loop.interrupt import Interrupts
+from lcbo.loop.interrupt import shield
 from lcbo.loop.progress import ProgressBar
 from lcbo.loop.stopping import Stopping
 from lcbo.optimizer import answer
@@ -30,11 +30,8 @@ class Loop:
     again ``retries`` times.
     """
 
-    def __init__(
-        self, optimizer: Optimizer, evaluator: Evaluator, interrupts: Interrupts, retries: int
-    ) -> None:
-        self._optimizer, self._evaluator, self._interrupts = optimizer, evaluator, interrupts
-        self._retries = retries
+    def __init__(self, optimizer: Optimizer, evaluator: Evaluator, retries: int) -> None:
+        self._optimizer, self._evaluator, self._retries = optimizer, evaluator, retries
         self._waiting: deque[Evaluation] = deque(optimizer.pending)
         self._running: dict[int, Evaluation] = {}
         self._ended: deque[Attempt] = deque()  # and not yet told
@@ -53,7 +50,8 @@ class Loop:
                 break
             self._ended.extend(self._evaluator.wait(stopping.seconds_left(self._optimizer)))
             if not self._ended:
-                reason = stopping.reason(self._optimizer) or self._stuck()
+                stuck = "every worker of the executor is busy with an evaluation that timed out"
+                reason = stopping.reason(self._optimizer) or (None if self._evaluator.slots > 0 else stuck)
             while self._ended:
                 if self._settle_next():
                     bar.update(len(self._running), self._evaluator.slots)
@@ -71,10 +69,9 @@ class Loop:
             self._settle_next()
 
     def _fill(self) -> None:
-        """Give every free slot a candidate."""
         while (free := self._evaluator.slots - len(self._running)) > 0:
             if not self._waiting:
-                with self._interrupts.shield():
+                with shield():
                     new = self._optimizer.ask(None if self._evaluator.slots == 1 else free)
                 self._waiting.extend(new)
             if not self._waiting:
@@ -86,7 +83,7 @@ class Loop:
 
     def _settle_next(self) -> bool:
         """Tell the next evaluation that has ended, or put it up for another try; True if it was told."""
-        with self._interrupts.shield():
+        with shield():
             return self._settle(self._ended.popleft())
 
     def _settle(self, attempt: Attempt) -> bool:
@@ -129,11 +126,6 @@ class Loop:
         if self._optimizer.exhausted:
             return f"budget of {self._optimizer.budget} evaluations spent"
         return "the method has nothing more to propose"
-
-    def _stuck(self) -> str | None:
-        if self._evaluator.slots > 0:
-            return None
-        return "every worker of the executor is busy with an evaluation that timed out"
 
     def _nothing_succeeded(self) -> TooManyFailuresError:
         log = self._optimizer.log

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from lcbo.checks import integer, is_integer, positive
 from lcbo.errors import ArgumentError, WorkerError
 from lcbo.evaluation.evaluator import Evaluator, InProcess
-from lcbo.loop.interrupt import Interrupts
 from lcbo.loop.loop import Callback, Loop
 from lcbo.loop.progress import ProgressBar
 from lcbo.loop.stopping import MAX_FAILURE_RATE, Stopping
@@ -107,8 +106,7 @@ def minimize(
     """
     problem = _read_problem(fun, bounds, constraints, objective, noise, deterministic)
     stopping = Stopping(time_limit, target, kkt_tol, max_failure_rate)
-    if budget is None:
-        raise ArgumentError("budget", "an integer of at least 1", None)
+    integer("budget", budget)
     integer("retries", retries, least=0)
     if callback is not None and not callable(callback):
         raise ArgumentError("callback", "a function of one Snapshot", repr(callback))
@@ -155,9 +153,8 @@ def _run(
     callback: Callback | None,
     progress: bool,
 ) -> Result:
-    """Evaluate until something says stop and return the answer."""
-    with Interrupts() as interrupts, ProgressBar(optimizer, progress, stopping) as bar:
-        loop = Loop(optimizer, evaluator, interrupts, retries)
+    with ProgressBar(optimizer, progress, stopping) as bar:
+        loop = Loop(optimizer, evaluator, retries)
         try:
             reason = loop.run(stopping, callback, bar)
         except (KeyboardInterrupt, WorkerError) as stop:
@@ -212,8 +209,8 @@ def _read_problem(
         "noise": noise is not None,
         "deterministic": deterministic,
     }
-    if any(given.values()):
-        names = [name for name, is_given in given.items() if is_given]
+    names = [name for name, is_given in given.items() if is_given]
+    if names:
         raise ArgumentError(names[0], "nothing beside a Problem, which states it itself", "a value")
     if fun.fun is None:
         raise ArgumentError("fun", "a Problem with its own function (Problem(..., fun=...))", "one without")

@@ -15,14 +15,10 @@ ALL_FAILED = 10  # so many failures and not one success: the function is broken
 
 
 class Stopping:
-    """Limits of a run beside its budget; the clock starts when it is made.
+    """Limits of a run beside its budget, as in `minimize`; the clock starts when it is made.
 
-    Args:
-        time_limit: wall time in seconds; one evaluation is waited for in any case.
-        target: stop at a feasible observation with at least this objective value.
-        kkt_tol: stop when ``r_s + spread_s`` and ``r_f + spread_f`` at the recommended point are both
-            below it, that is when the expected squared KKT residuals are (units as in `Result.kkt`).
-        max_failure_rate: stop when a larger part of at least 20 evaluations has failed.
+    One evaluation is waited for whatever the time limit. ``kkt_tol`` bounds ``r_s + spread_s`` and
+    ``r_f + spread_f`` at the recommended point, the expected squared KKT residuals of `Result.kkt`.
     """
 
     def __init__(
