@@ -33,15 +33,11 @@ class _Task(NamedTuple):
 
 
 class FutureEvaluator(Evaluator):
-    """Hands evaluations to an executor.
+    """Hands evaluations to an executor, which it does not shut down.
 
-    Args:
-        problem: a problem with a function.
-        executor: the executor; it is not shut down.
-        timeout: seconds from handing an evaluation over until it is given up.
-        slots: evaluations handed over at once; by default as many as the executor has workers, and with
-            Dask, whose messages take a while, one more that waits at the scheduler: a freed worker has work
-            at once. Not with a timeout, which would run while it waits.
+    The ``timeout`` runs from handing an evaluation over. There are as many slots as the executor has workers;
+    with Dask, whose messages take a while, one more that waits at the scheduler: a freed worker has work at
+    once. Not with a timeout, which would run while it waits.
     """
 
     def __init__(
@@ -135,7 +131,6 @@ class FutureEvaluator(Evaluator):
         return replace(attempt, late=late)
 
     def _overdue(self) -> list[Attempt]:
-        """Give up what has passed its deadline."""
         now = time.monotonic()
         overdue = {future: task for future, task in self._running.items() if now >= task.deadline}
         finished = []

@@ -30,15 +30,12 @@ _FAREWELL = 1.0  # seconds an idle worker gets to leave of its own accord
 class ProcessPool(Evaluator):
     """Worker processes, each evaluating one candidate at a time.
 
-    A worker that dies or exceeds the timeout costs its evaluation and is replaced.
-
-    Args:
-        problem: a problem with a function; whatever cloudpickle can send will do, so a lambda or a
-            function of a notebook or of a script without a main guard works.
-        workers: number of worker processes.
-        timeout: seconds an evaluation may take before its worker is killed.
-        slots: evaluations accepted at once, by default one per worker; the rest waits for a free one.
+    A worker that dies or exceeds the timeout costs its evaluation and is replaced. Whatever function
+    cloudpickle can send will do, so a lambda or one of a notebook or of a script without a main guard works.
+    With more ``slots`` than workers, evaluations wait for a free one.
     """
+
+    slots = 0  # until it is made
 
     def __init__(
         self, problem: Problem, workers: int, timeout: float | None = None, slots: int | None = None
@@ -46,7 +43,7 @@ class ProcessPool(Evaluator):
         if os.name != "posix":
             raise ArgumentError("workers", "an executor (worker processes need Linux or macOS)", workers)
         self._problem, self._timeout = problem, timeout
-        self._slots = workers if slots is None else slots
+        self.slots = workers if slots is None else slots
         share = str(max(1, available_cores() // workers))
         self._environment = dict.fromkeys(THREAD_LIMITS, share) | dict(os.environ)  # the user's limits stay
         self._queue: deque[Evaluation] = deque()
@@ -59,11 +56,6 @@ class ProcessPool(Evaluator):
         except BaseException:
             self.close()
             raise
-
-    @property
-    def slots(self) -> int:
-        """How many evaluations may be under way."""
-        return self._slots
 
     def submit(self, candidate: Evaluation) -> None:
         """Give the candidate to a free worker, or keep it until there is one."""

@@ -167,7 +167,6 @@ def _write(file: Any, problem: Problem) -> None:
 
 
 def _described(status: int | None) -> str:
-    """Return a wait status in words."""
     if status is None:
         return "was killed"
     if not os.WIFSIGNALED(status):

@@ -85,6 +85,9 @@ class Supervisor:
     def __init__(
         self, control: socket.socket, leash: socket.socket, child: int, output: int, wake: int, parent: int
     ) -> None:
+        from lcbo.evaluation import processes  # not found before the search path is known
+
+        self._processes = processes
         self._control, self._leash, self._child, self._parent = control, leash, child, parent
         self._output, self._wake = output, wake
         self._printed = b""
@@ -93,8 +96,6 @@ class Supervisor:
 
     def run(self) -> None:
         """Watch until the child has ended or is to be ended, then end everything and say how it went."""
-        from lcbo.evaluation.processes import kill_members
-
         watched: list[Any] = [self._control, self._leash, self._output, self._wake]
         # A copy of the pool's end of the socket, in another child of its process, hides that it is gone.
         while os.getppid() == self._parent:
@@ -111,7 +112,7 @@ class Supervisor:
                 self._reap()
             if self._status is not None or self._control in ready:
                 break
-        kill_members(os.getpid())
+        self._processes.kill_members(os.getpid())
         self._reap()
         self._read_output(pieces=8)
         last = {"status": self._status, "output": self._printed.decode(errors="replace")}
@@ -136,14 +137,12 @@ class Supervisor:
 
     def _sweep(self) -> None:
         """Kill what the evaluation left to us, forget what it printed, and let the child go on."""
-        from lcbo.evaluation.processes import kill
-
         self._read_output(pieces=8)
         self._printed = b""
         deadline = time.monotonic() + 1.0
         while (strays := self._strays()) and time.monotonic() < deadline:
             for pid in strays:
-                kill(pid)
+                self._processes.kill(pid)
             time.sleep(0.001)
             self._reap()
         with contextlib.suppress(OSError):
@@ -151,13 +150,11 @@ class Supervisor:
 
     def _strays(self) -> list[int]:
         """Return our children beside the evaluating process; Linux lists them at little cost."""
-        from lcbo.evaluation.processes import children
-
         try:
             with open(f"/proc/self/task/{os.getpid()}/children") as file:
                 ours = [int(pid) for pid in file.read().split()]
         except OSError:
-            ours = children(os.getpid())
+            ours = self._processes.children(os.getpid())
         return [pid for pid in ours if pid != self._child]
 
 

@@ -127,7 +127,8 @@ def differences(stored: Json, given: Json, where: str = "") -> list[str]:
         if set(stored) == set(given) and list(stored) != list(given):  # the variables; other keys are sorted
             return [f"{where}: the run has the order {_short(list(stored))}; now it is {_short(list(given))}"]
         return _entrywise(stored, given, f"{where}." if where else "")
-    if isinstance(stored, list) and isinstance(given, list) and not (_fits(stored) and _fits(given)):
+    long = max(len(json.dumps(value)) for value in (stored, given)) > SHOWN
+    if isinstance(stored, list) and isinstance(given, list) and long:
         old, new = ({f"[{i}]": entry for i, entry in enumerate(entries)} for entries in (stored, given))
         return _entrywise(old, new, where)
     if stored == given:
@@ -156,10 +157,6 @@ def versions() -> dict[str, str]:
 def fingerprint(description: Json) -> str:
     """Return a short digest of a description; equal descriptions have equal digests."""
     return hashlib.sha256(json.dumps(description).encode()).hexdigest()[:16]
-
-
-def _fits(value: Json) -> bool:
-    return len(json.dumps(value)) <= SHOWN
 
 
 def _short(value: Json) -> str:

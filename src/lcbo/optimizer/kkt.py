@@ -29,20 +29,12 @@ _ACTIVE = 1e-2  # slack, in standard deviations of the outcome, below which a co
 
 @dataclass(frozen=True)
 class Kkt:
-    """Multipliers and residuals, all in standardized unit-cube units.
+    """Multipliers and residuals, all in standardized unit-cube units."""
 
-    Attributes:
-        multipliers: ``lambda``, one per term.
-        r_s: stationarity residual at the posterior mean.
-        r_f: feasibility residual at the posterior mean.
-        spread_s: what posterior variance adds to the expectation of ``r_s``, lambda held.
-        spread_f: what posterior variance adds to the expectation of ``r_f``.
-    """
-
-    multipliers: Array
-    r_s: float
+    multipliers: Array  # lambda, one per term
+    r_s: float  # stationarity and feasibility at the posterior mean
     r_f: float
-    spread_s: float
+    spread_s: float  # what posterior variance adds to their expectations, lambda held
     spread_f: float
 
 

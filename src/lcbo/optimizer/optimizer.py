@@ -312,7 +312,6 @@ class Optimizer:
                 replay(past, self._ledger, self._method)
 
     def _keep_in(self, recorder: Recorder) -> None:
-        """Record the run from here on."""
         self.store = recorder
         weakref.finalize(self, recorder.close)
 

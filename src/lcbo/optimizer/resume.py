@@ -18,7 +18,6 @@ from lcbo.optimizer.recorder import AskEntry, BudgetEntry, Contents
 from lcbo.optimizer.setup import Plan, brought_along, check_problem, read_arguments
 from lcbo.problem import Problem
 from lcbo.problem.sources import rebuild_problem
-from lcbo.types import Evaluation
 
 _LINES = 12  # of a difference shown
 
@@ -55,17 +54,11 @@ def stored_plan(
         "method": read.get("method") or _registered(past),
         "options": read["options"] if "options" in read else _rebuilt_options(past),
         "x0": None if meta["x0"] is None else np.array(meta["x0"], dtype=np.float64),
-        "data": stored_data(past, known),
+        "data": brought_along(meta["data"], known),
         "n_init": meta["n_init"],
         "seed": meta["seed"],
     }
     return Plan(known, past.first_budget, device, **stored)
-
-
-def stored_data(past: Contents, problem: Problem) -> list[Evaluation]:
-    """Return the evaluations a run was begun with."""
-    pairs = [(np.array(x, dtype=np.float64), outcomes) for x, outcomes in past.meta["data"]]
-    return brought_along(pairs, problem)
 
 
 def _registered(past: Contents) -> MethodSpec:
@@ -123,22 +116,21 @@ def replay(past: Contents, ledger: Ledger, method: Method) -> None:
     before: list[Call] = []
     for entry in past.entries:
         by_state = entry.seq <= restored_at
-        asked = isinstance(entry, AskEntry)
         again = method.ask(entry.n, ledger.left) if isinstance(entry, AskEntry) and not by_state else []
         events = ledger.enter(entry)
         if isinstance(entry, BudgetEntry):
             method.extend(entry.budget)
         if by_state:
             before += events
-        elif asked and not _same(again, events):
+        elif isinstance(entry, AskEntry) and not _same(again, events):
             raise StoreError(
                 f"{past.path}: the method resumes by repeating its calls, and did not repeat them: "
                 f"ask {entry.seq} gives other points than the run has; other versions can be the cause"
             )
-        elif not asked:
+        else:
             for event in events:
-                assert isinstance(event, Outcome)
-                method.tell(event.id, event.y)
+                if isinstance(event, Outcome):
+                    method.tell(event.id, event.y)
         if entry.seq == restored_at:
             _restore(past, method, before)
 

@@ -142,11 +142,7 @@ def read_points(argument: str, points: ArrayLike, problem: Problem) -> Array:
 
 
 def read_data(data: Any, problem: Problem) -> list[Evaluation]:
-    """Return evaluations made elsewhere, numbered 0, 1, 2, ...
-
-    Accepts a list of ``(x, outcomes)`` pairs, or ``(X, outcomes)`` with ``X`` of ``k x len(variables)`` and a
-    mapping from outcome name to ``k`` values. Outcomes may be missing (left out, or NaN).
-    """
+    """Return evaluations made elsewhere, numbered 0, 1, 2, ...; outcomes may be left out, or NaN."""
     if data is None:
         return []
     expected = "a list of (x, outcomes) pairs, or (X, mapping of name to values)"
@@ -172,12 +168,13 @@ def read_data(data: Any, problem: Problem) -> list[Evaluation]:
     return brought_along(read, problem)
 
 
-def brought_along(pairs: Sequence[tuple[Array, Mapping[str, float]]], problem: Problem) -> list[Evaluation]:
-    """Return ``(x, outcomes)`` pairs as evaluations that are done."""
-    return [
-        Evaluation(id, x, problem.space.to_unit(x), "data", 0, "done", outcomes)
-        for id, (x, outcomes) in enumerate(pairs)
-    ]
+def brought_along(pairs: Sequence[Any], problem: Problem) -> list[Evaluation]:
+    """Return ``(x, outcomes)`` pairs, checked or out of a run file, as evaluations that are done."""
+    done = []
+    for id, (point, outcomes) in enumerate(pairs):
+        x = np.array(point, dtype=np.float64)
+        done.append(Evaluation(id, x, problem.space.to_unit(x), "data", 0, "done", outcomes))
+    return done
 
 
 def read_outcomes(argument: str, outcomes: Mapping[str, object], problem: Problem) -> dict[str, float]:

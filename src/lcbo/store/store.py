@@ -241,9 +241,11 @@ def _acquire(db: sqlite3.Connection, path: Path, owner: Owner) -> None:
     """Become the owner, unless another one lives."""
     db.execute("BEGIN IMMEDIATE")
     other = owner_in(db, path)
-    alive = other is not None and not _forgotten(other, owner) and other.alive()
+    ours = other is not None and other.same_process(owner)
+    forgotten = ours and all(store.owner != other for store in _opened)  # ended without being recorded
+    alive = other is not None and not forgotten and other.alive()
     if other is not None and alive is not False:
-        if other.same_process(owner):
+        if ours:
             hint = "it is this one: close the optimizer that has it, optimizer.close()"
         elif alive:
             hint = "wait for it or stop it; reading is possible at any time"
@@ -252,11 +254,6 @@ def _acquire(db: sqlite3.Connection, path: Path, owner: Owner) -> None:
         raise RunInUseError(f"{path}: {other} is writing to this run; {hint}")
     put(db, "owner", [1, owner.host, owner.boot, owner.pid, owner.birth, owner.token])
     db.execute("COMMIT")
-
-
-def _forgotten(other: Owner, this: Owner) -> bool:
-    """Whether an owner is an opening by this process that has ended without being recorded."""
-    return other.same_process(this) and all(store.owner != other for store in _opened)
 
 
 def _refuse_inherited(path: Path) -> None:
