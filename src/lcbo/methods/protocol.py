@@ -149,6 +149,7 @@ class MethodSpec:
         summary: one line.
         build: maps ``(setup, options)`` to the method.
         options: the options it takes, with their defaults.
+        options_class: dataclass of the options; its docstring and those of its bases say what each means.
         supports_equality: whether it steers towards ``h(x) = 0``; otherwise such a problem is refused.
         sequential: after the initial design it has at most one proposal out at a time.
     """
@@ -157,5 +158,6 @@ class MethodSpec:
     summary: str
     build: Callable[[Setup, Mapping[str, Any]], Method]
     options: Mapping[str, Any] = field(default_factory=dict)
+    options_class: type | None = None
     supports_equality: bool = True
     sequential: bool = False
