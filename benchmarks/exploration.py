@@ -12,10 +12,11 @@ import time
 import numpy as np
 import torch
 
-from lcbo.acquisition.explore import Box, FastExplorer, PaperExplorer, SequentialExplorer
-from lcbo.acquisition.information import GradientInformation
+from lcbo.acquisition.box import Box
+from lcbo.acquisition.explore import FastExplorer, PaperExplorer, SequentialExplorer
 from lcbo.models.data import merge
 from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.information import GradientInformation
 
 EXPLORERS = {"paper": PaperExplorer(), "sequential": SequentialExplorer(), "fast": FastExplorer()}
 

@@ -21,10 +21,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lcbo.acquisition.explore import AxisExplorer, Box, FastExplorer, adam
-from lcbo.acquisition.information import GradientInformation
+from lcbo.acquisition.box import Box
+from lcbo.acquisition.explore import AxisExplorer, FastExplorer, adam
 from lcbo.models.data import merge
 from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.information import GradientInformation
 from lcbo.optimizer.describe import versions
 from lcbo.random import generator
 from reproduction.harness.cell import machine

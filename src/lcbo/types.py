@@ -6,7 +6,10 @@ Symbols
     m           number of constrained outcomes; outputs are rows, row 0 the objective, rows 1..m these
     x           point in user units, all variables;  ``X`` is ``n x len(x)``
     u           point in the unit cube of the free variables;  ``U`` is ``n x d``
-    y           outputs of one evaluation, ``1 + m`` rows, the objective always minimized
+    B           number of outputs, ``1 + m``
+    y           outputs of one evaluation, ``B`` of them, the objective always minimized;
+                of several evaluations ``n x B``, in the models as one batch ``B x n``
+    z           candidates or hypothetical points of the cube, ``p x d``; batches of them ``s x b x d``
     f, c, h     objective, inequality (``c <= 0``) and equality (``h = 0``) constraints
     lambda      Lagrange multipliers;  rho, eta  penalty weight and step size of iteration k
     Z_1, Z_2    repeats at the iterate (b1 of them) and exploration points (b2 of them)

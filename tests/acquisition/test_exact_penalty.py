@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from lcbo.acquisition.exact_penalty import ExactPenalty
-from lcbo.acquisition.moments import Predictor, inverse_covariance
 from lcbo.models.data import merge
 from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.moments import Predictor, inverse_covariance
 from lcbo.scaling import Scaling
 from lcbo.terms import Term, Terms
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from lcbo.acquisition.box import Box
 from lcbo.acquisition.explore import (
     EXPLORERS,
     AxisExplorer,
-    Box,
     Explorer,
     FastExplorer,
     PaperExplorer,
@@ -18,9 +18,9 @@ from lcbo.acquisition.explore import (
     top_eigenvector,
     worst_weights,
 )
-from lcbo.acquisition.information import GradientInformation
 from lcbo.models.data import merge
 from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.information import GradientInformation
 
 BATCH = 3
 
@@ -128,7 +128,7 @@ def test_pending_points_are_not_proposed_again(name: str) -> None:
 @each_explorer
 def test_a_box_cut_by_the_cube_is_respected(name: str) -> None:
     gp, _, _ = instance(2)
-    corner = torch.zeros(gp.x.shape[-1], dtype=torch.float64)
+    corner = torch.zeros(gp.u.shape[-1], dtype=torch.float64)
     box = Box.around(corner, 0.1)
     z = explorer(name)(gp, corner, 2, box, np.random.default_rng(0))
     assert float(z.min()) >= 0.0

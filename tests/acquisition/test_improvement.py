@@ -19,9 +19,9 @@ from lcbo.acquisition.improvement import (
     log_improvement,
     log_probability,
 )
-from lcbo.acquisition.moments import Predictor, inverse_covariance
 from lcbo.models.data import merge
 from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.moments import Predictor, inverse_covariance
 from lcbo.scaling import Scaling
 from lcbo.terms import Term, Terms
 

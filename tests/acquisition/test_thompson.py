@@ -11,9 +11,10 @@ from botorch.models import ModelListGP, SingleTaskGP
 from scipy.stats import chi2_contingency, ks_2samp
 from torch import Tensor
 
-from lcbo.acquisition.explore import Box
-from lcbo.acquisition.thompson import SAMPLERS, masked, picks, sobol
+from lcbo.acquisition.box import Box
+from lcbo.acquisition.thompson import masked, picks, sobol
 from lcbo.models.data import merge
+from lcbo.models.draws import SAMPLERS
 from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.scaling import Scaling
 from lcbo.terms import Term, Terms

@@ -12,10 +12,10 @@ from scipy.stats import norm
 
 from lcbo import ArgumentError
 from lcbo.acquisition.maximize import AcquisitionFunction
-from lcbo.acquisition.moments import Predictor
 from lcbo.methods import registry
 from lcbo.methods.protocol import Belief, Proposal, Setup
 from lcbo.methods.search.base import GlobalSearch
+from lcbo.models.moments import Predictor
 from lcbo.terms import Term, Terms
 
 DIM = 2
@@ -103,7 +103,7 @@ def test_epbo_goes_where_the_penalized_bound_is_least(terms: Terms) -> None:
     run(method, 3)
     (proposal,) = method.ask()
     rho = 10.0 * np.log(4 + 1)
-    assert method.info() == {"iteration": 4, "penalty": pytest.approx(rho)}
+    assert method.info() == {"iteration": 4, "rescues": 0, "penalty": pytest.approx(rho)}
 
     def bound(b: Belief) -> float:
         low, high = b.mean - 2.0 * b.std, b.mean + 2.0 * b.std
@@ -123,12 +123,12 @@ def test_one_point_per_iteration_and_a_fit_every_five(name: str) -> None:
     run(method, 0)
     fits = []
     for k in range(1, 13):
-        before = method._growing.hyper
+        before = method._builder.hyper
         (proposal,) = method.ask()
         assert (proposal.role, proposal.iteration) == ("explore", k)
         assert method.ask() == []
         method.tell(proposal.id, truth(proposal.u))
-        if method._growing.hyper is not before:
+        if method._builder.hyper is not before:
             fits.append(k)
     assert fits == [1, 6, 11]
 
@@ -170,7 +170,7 @@ def test_failures_are_dropped_and_a_lost_design_is_drawn_anew(name: str) -> None
         method.tell(proposal.id, truth(proposal.u) if proposal.id % 2 else None)
     (chosen,) = method.ask()
     assert chosen.role == "explore"
-    assert len(method._current_model().gp.x) == 3
+    assert len(method._current_model().gp.u) == 3
 
 
 def test_a_missing_outcome_is_not_feasible(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,23 +238,45 @@ def test_the_answer_trusts_the_model_that_was_transformed(transforms: str) -> No
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"optimizer": "sgd"}, "'optimizer' to be 'adam' or 'lbfgs'; got 'sgd'"),
-        ({"kernel": "linear"}, "'kernel' to be 'rbf' or 'matern52'; got 'linear'"),
-        ({"lengthscale_prior": "flat"}, "'lengthscale_prior' to be 'paper' or 'dimension'"),
-        ({"fit": "lattice"}, "'fit' to be 'map' or 'fixed'"),
-        ({"transforms": "log"}, "'transforms' to be 'zscore' or 'bilog' or 'original'"),
-        ({"optimizer_options": {"raw": 3}}, "'optimizer_options' out of starts, steps, rate; got .*'raw'"),
+        ({"optimizer": "sgd"}, "optimizer: expected 'adam' or 'lbfgs'; got 'sgd'"),
+        ({"kernel": "linear"}, "kernel: expected 'rbf' or 'matern52'; got 'linear'"),
+        ({"lengthscale_prior": "flat"}, "lengthscale_prior: expected 'paper' or 'dimension'"),
+        ({"fit": "lattice"}, "fit: expected 'map' or 'fixed'"),
+        ({"fit_every": 0}, "fit_every: expected an integer of at least 1"),
+        ({"ard": 1}, "ard: expected True or False"),
+        ({"transforms": "log"}, "transforms: expected 'zscore' or 'bilog' or 'original'"),
+        (
+            {"optimizer_options": {"raw": 3}},
+            "optimizer_options: expected 'starts' or .* got 'raw'",
+        ),
+        (
+            {"optimizer_options": {"starts": 0}},
+            "optimizer_options, starts: expected an integer",
+        ),
+        ({"optimizer_options": 5}, "optimizer_options: expected a mapping"),
+        (
+            {"hyperparameters": {"outputscale": [1, 2, 3]}},
+            "hyperparameters, outputscale: expected one .* 2",
+        ),
+        ({"hyperparameters": {"lengthscale": [[1] * 7]}}, "hyperparameters, lengthscale: expected one .* 2"),
     ],
 )
 def test_wrong_options_are_refused(option: dict[str, Any], message: str) -> None:
-    with pytest.raises(ArgumentError, match=f"^options: expected {message}"):
-        make("cei", **option)
+    for name in ("cei", "epbo"):
+        with pytest.raises(ArgumentError, match=f"^options, {message}"):
+            make(name, **option)
+
+
+@pytest.mark.parametrize("option", [{"beta": -1.0}, {"beta": "x"}, {"rho": "x"}, {"rho": -1.0}])
+def test_wrong_options_of_epbo_are_refused(option: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match=f"^options, {next(iter(option))}: expected a finite number"):
+        make("epbo", **option)
 
 
 def test_fixed_hyperparameters_stay() -> None:
     method = make("cei", fit="fixed", standardize=False, hyperparameters={"lengthscale": [0.3, 0.6]}, **QUICK)
     run(method, 7)
-    assert method._growing.hyper.lengthscale.flatten().tolist() == [0.3, 0.6]
+    assert method._builder.hyper.lengthscale.flatten().tolist() == [0.3, 0.6]
     belief = method.belief(np.full(DIM, 0.5))
     assert belief is not None
     assert belief.scale.tolist() == [1.0, 1.0]
@@ -266,8 +288,8 @@ def test_dimension_scaled_prior_makes_long_lengthscales() -> None:
     for prior in ("paper", "dimension"):
         method = make("cei", dim=20, lengthscale_prior=prior, ard=True, **QUICK)
         run(method, 1, lambda u: np.array([u[0], u[1]]))
-        assert method._growing.hyper.lengthscale.shape == (2, 20)
-        lengths[prior] = float(method._growing.hyper.lengthscale.median())
+        assert method._builder.hyper.lengthscale.shape == (2, 20)
+        lengths[prior] = float(method._builder.hyper.lengthscale.median())
     assert lengths["paper"] < 1.5
     assert lengths["dimension"] > 10.0
 
@@ -275,7 +297,7 @@ def test_dimension_scaled_prior_makes_long_lengthscales() -> None:
 def test_learned_noise_falls_where_there_is_none() -> None:
     method = make("cei", learn_noise=True, **QUICK)
     run(method, 12)
-    assert float(method._growing.hyper.noise_var.max()) < 5e-3  # it starts at 1e-2
+    assert float(method._builder.hyper.noise_var.max()) < 5e-3  # it starts at 1e-2
 
 
 @each_method

@@ -67,5 +67,5 @@ def test_equality_constraints_are_refused() -> None:
 
 
 def test_negative_beta_is_refused_by_name() -> None:
-    with pytest.raises(ArgumentError, match="^options: expected 'beta' of at least 0"):
+    with pytest.raises(ArgumentError, match="^options, beta: expected a finite number of at least 0"):
         make(beta=-1.0)

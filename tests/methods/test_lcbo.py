@@ -221,7 +221,7 @@ def test_the_authors_settings_are_reachable_by_options(name: str) -> None:
     torch.testing.assert_close(
         variance, torch.full_like(variance, 0.70)
     )  # the noise of repeats is not reduced
-    assert len(gp.x) < len(method.archive.recent(method.window.size))
+    assert len(gp.u) < len(method.archive.recent(method.window.size))
 
 
 def test_hyperparameters_may_differ_between_outputs() -> None:
@@ -249,7 +249,7 @@ def test_the_window_holds_the_most_recent_points() -> None:
     method.ask()
     assert method.model.now is not None
     recent = method.archive.u[method.archive.recent(2 * DIM)]
-    np.testing.assert_array_equal(method.model.now.gp.x.numpy(), recent)
+    np.testing.assert_array_equal(method.model.now.gp.u.numpy(), recent)
     everything = make(window=None)
     run(everything, 3)
     assert everything.window.size is None

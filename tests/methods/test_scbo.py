@@ -67,8 +67,8 @@ def test_equality_is_a_violation_beyond_its_tolerance() -> None:
 
 def test_wrong_options_are_refused_by_name() -> None:
     with pytest.raises(
-        ArgumentError, match="^options: expected 'transforms' to be 'zscore' or 'bilog' or 'original'"
+        ArgumentError, match="^options, transforms: expected 'zscore' or 'bilog' or 'original'"
     ):
         make(transforms="log")
-    with pytest.raises(ArgumentError, match="^options: expected 'perturbation' above 0"):
+    with pytest.raises(ArgumentError, match="^options, perturbation: expected a finite number above 0"):
         make(perturbation=0.0)

@@ -222,10 +222,29 @@ def test_batch_is_half_the_dimension_by_default(name: str, dim: int, batch: int)
         {"kernel": "cubic"},
         {"fit": "mle"},
         {"n_candidates": 0},
+        {"n_candidates": 2.5},
+        {"length": 3},
+        {"success_tolerance": 0},
+        {"failure_tolerance": "x"},
+        {"standardize": "yes"},
     ],
 )
 def test_wrong_options_are_refused_by_name(name: str, wrong: dict[str, Any]) -> None:
-    with pytest.raises(ArgumentError, match=f"^options: expected '{next(iter(wrong))}'"):
+    with pytest.raises(ArgumentError, match=f"^options, {next(iter(wrong))}: expected"):
+        make(name, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("scbo", {"perturbation": 0.0}),
+        ("scbo", {"perturbation": "x"}),
+        ("scbo", {"transforms": "log"}),
+        ("hdsafebo", {"beta": -1.0}),
+    ],
+)
+def test_wrong_options_of_one_method_are_refused_by_name(name: str, wrong: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match=f"^options, {next(iter(wrong))}: expected"):
         make(name, **wrong)
 
 

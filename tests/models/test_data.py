@@ -67,7 +67,7 @@ def test_merge_keeps_order_of_appearance_means_and_scatter() -> None:
     x = np.array([a, b, a, c, a])
     y = np.array([[1.0, 0.0], [5.0, 1.0], [2.0, np.nan], [7.0, np.nan], [3.0, 4.0]])
     data = merge(x, y)
-    np.testing.assert_array_equal(data.x, [a, b, c])
+    np.testing.assert_array_equal(data.u, [a, b, c])
     np.testing.assert_array_equal(data.y, [[2.0, 5.0, 7.0], [2.0, 1.0, 0.0]])
     np.testing.assert_array_equal(data.count, [[3.0, 1.0, 1.0], [2.0, 1.0, 0.0]])
     np.testing.assert_array_equal(data.scatter, [2.0, 8.0])
@@ -79,9 +79,9 @@ def test_merge_without_repeats_is_a_copy() -> None:
     x, y = rng.random((6, 2)), rng.standard_normal((6, 2))
     y[3, 0] = np.nan
     data = merge(x, y)
-    np.testing.assert_array_equal(data.x, x)
+    np.testing.assert_array_equal(data.u, x)
     np.testing.assert_array_equal(data.y, np.nan_to_num(y.T))
     np.testing.assert_array_equal(data.count, (~np.isnan(y)).T)
     assert float(data.dof.sum()) == float(data.scatter.sum()) == 0.0
-    data.x[0, 0] = 9.0
+    data.u[0, 0] = 9.0
     assert x[0, 0] != 9.0

@@ -86,7 +86,7 @@ def test_lattice_likelihood_equals_the_map_likelihood() -> None:
         torch.tensor([0.01, 0.3], dtype=torch.float64),
     )
     root = data.count[0].sqrt()
-    r2 = torch.cdist(data.x, data.x).square() / 0.7**2
+    r2 = torch.cdist(data.u, data.u).square() / 0.7**2
     spectrum, basis = torch.linalg.eigh(root[:, None] * torch.exp(-0.5 * r2) * root)
     table = LatticeFit._log_likelihood(data, 0, spectrum, (data.y[0] * root) @ basis, scales, noises)
     expected = torch.empty(2, 2, dtype=torch.float64)
@@ -109,8 +109,8 @@ def gp_draw(length: float, noise: float, n: int = 120, dim: int = 4) -> Data:
 def test_restarted_fit_keeps_the_better_climb_of_every_output() -> None:
     """Short climbs: the warm start suits the second output, which is noise, the fresh one the first."""
     data = gp_draw(0.5, 1e-4)
-    noise = torch.from_numpy(np.random.default_rng(6).standard_normal((1, len(data.x))))
-    data = Data(data.x, torch.cat([data.y, noise]), data.count.repeat(2, 1), *torch.zeros(2, 2).double())
+    noise = torch.from_numpy(np.random.default_rng(6).standard_normal((1, len(data.u))))
+    data = Data(data.u, torch.cat([data.y, noise]), data.count.repeat(2, 1), *torch.zeros(2, 2).double())
     start, fresh = (
         Hyperparameters.start(2, given={"lengthscale": 30.0, "noise_var": 1.0}),
         Hyperparameters.start(2),
@@ -148,7 +148,7 @@ def test_repeats_tell_noise_from_roughness() -> None:
     data = merge(rng.random((40, 4)), rng.standard_normal((40, 1)))
     blind = LatticeFit()(data, "rbf", [0.0], None)
     agreeing = Data(
-        data.x, data.y, data.count, torch.zeros(1, dtype=torch.float64), torch.full((1,), 10.0).double()
+        data.u, data.y, data.count, torch.zeros(1, dtype=torch.float64), torch.full((1,), 10.0).double()
     )
     told = LatticeFit()(agreeing, "rbf", [0.0], None)
     assert float(told.noise_var[0]) < 0.1 * float(blind.noise_var[0])

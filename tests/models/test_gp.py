@@ -165,7 +165,7 @@ def test_merge_counts_means_and_scatter() -> None:
     x = np.array([[0.1, 0.2], [0.3, 0.4], [0.1, 0.2], [0.1, 0.2]])
     y = np.array([[1.0, 5.0], [2.0, 6.0], [3.0, np.nan], [5.0, 7.0]])
     data: Data = merge(x, y)
-    assert data.x.tolist() == [[0.1, 0.2], [0.3, 0.4]]
+    assert data.u.tolist() == [[0.1, 0.2], [0.3, 0.4]]
     assert data.y.tolist() == [[3.0, 2.0], [6.0, 6.0]]
     assert data.count.tolist() == [[3.0, 1.0], [2.0, 1.0]]
     assert data.scatter.tolist() == [8.0, 2.0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lcbo.acquisition.moments import Predictor
+from lcbo.models.moments import Predictor
 from lcbo.terms import Terms
 from lcbo.types import Array
 

@@ -1,6 +1,6 @@
 """Four ways to choose the exploration batch Z_2 in the local box, behind one interface.
 
-All minimize the worst output's posterior gradient-covariance trace ``max_i alpha_i(x, Z)``.
+All minimize the worst output's posterior gradient-covariance trace ``max_i alpha_i(u, Z)``.
 """
 
 from __future__ import annotations
@@ -12,37 +12,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lcbo.acquisition.information import GradientInformation
+from lcbo.acquisition.box import Box
 from lcbo.models.gp import BatchedGP
-from lcbo.models.kernels import PROFILES, squared_distance
-
-
-@dataclass(frozen=True)
-class Box:
-    """A local box already intersected with the unit cube; corners are ``d`` vectors."""
-
-    low: Tensor
-    high: Tensor
-
-    @staticmethod
-    def around(x: Tensor, delta: float) -> Box:
-        """Return ``[x - delta, x + delta]`` within ``[0, 1]^d``."""
-        return Box((x - delta).clamp(0.0, 1.0), (x + delta).clamp(0.0, 1.0))
-
-    def clip(self, z: Tensor) -> Tensor:
-        """Project points onto the box."""
-        return torch.minimum(torch.maximum(z, self.low), self.high)
-
-    def draw(self, rng: np.random.Generator, *shape: int) -> Tensor:
-        """Uniform points, ``*shape x d``."""
-        unit = torch.from_numpy(rng.random((*shape, len(self.low))))
-        return self.low + unit * (self.high - self.low)
+from lcbo.models.information import GradientInformation
 
 
 class Explorer(Protocol):
-    """Chooses ``count`` points of the box that teach most about the gradients at ``x``."""
+    """Chooses ``count`` points of the box that teach most about the gradients at ``u``."""
 
-    def __call__(self, gp: BatchedGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:
+    def __call__(self, gp: BatchedGP, u: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:
         """Return ``count x d`` points."""
 
 
@@ -85,14 +63,14 @@ class PaperExplorer:
 
     starts: int = 10  # paper, Table 1
     rate: float = 0.01  # paper, Table 1
-    steps: int = 100  # paper is silent; facts.md, reading 8
+    steps: int = 100  # paper is silent
     temperature: float = 1.0  # authors' code
 
-    def __call__(self, gp: BatchedGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:
+    def __call__(self, gp: BatchedGP, u: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:
         """Return the best of the optimized batches."""
         if count == 0:
-            return x.new_zeros(0, len(x))
-        information = GradientInformation(gp, x)
+            return u.new_zeros(0, len(u))
+        information = GradientInformation(gp, u)
         z, value = adam(
             information, box.draw(rng, self.starts, count), box, self.steps, self.rate, self.temperature
         )
@@ -108,17 +86,17 @@ class SequentialExplorer:
     steps: int = 50  # authors' code
     temperature: float = 1.0  # authors' code
 
-    def __call__(self, gp: BatchedGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:
+    def __call__(self, gp: BatchedGP, u: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:
         """Return the points in the order they were chosen."""
         chosen: list[Tensor] = []
         for _ in range(count):
-            start = torch.cat([x[None, None], box.draw(rng, self.starts - 1, 1)])
-            information = GradientInformation(gp, x)
+            start = torch.cat([u[None, None], box.draw(rng, self.starts - 1, 1)])
+            information = GradientInformation(gp, u)
             z, value = adam(information, start, box, self.steps, self.rate, self.temperature)
             best = z[int(value.argmin())]
             chosen.append(best)
             gp = gp.conditioned(best)
-        return torch.cat(chosen) if chosen else x.new_zeros(0, len(x))
+        return torch.cat(chosen) if chosen else u.new_zeros(0, len(u))
 
 
 @dataclass(frozen=True)
@@ -126,7 +104,7 @@ class FastExplorer:
     """Greedy closed form along eigenvectors, then a few joint projected-gradient steps.
 
     The direction in which the worst output's gradient is least known is the top eigenvector of its
-    gradient covariance. Points ``x +- clip(t v)`` for a ladder of t run from a short probe along v to
+    gradient covariance. Points ``u +- clip(t v)`` for a ladder of t run from a short probe along v to
     the box corner in v's orthant; the trace reduction itself chooses among them.
     """
 
@@ -134,17 +112,17 @@ class FastExplorer:
     polish: int = 3
     temperature: float = 1.0
 
-    def __call__(self, gp: BatchedGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:  # noqa: ARG002
+    def __call__(self, gp: BatchedGP, u: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:  # noqa: ARG002
         """Return ``count`` points; deterministic, so the generator is not used."""
-        base = GradientInformation(gp, x)
+        base = GradientInformation(gp, u)
         information, chosen = base, []
-        ladder = torch.tensor(self.reaches, dtype=x.dtype)
+        ladder = u.new_tensor(self.reaches)
         half = 0.5 * float((box.high - box.low).max())
         for i in range(count):
             worst = int(information.trace.argmax())
             direction = top_eigenvector(information.cov[worst])
             rays = (ladder * half / direction.abs().max())[:, None] * direction
-            candidates = box.clip(torch.cat([x + rays, x - rays]))
+            candidates = box.clip(torch.cat([u + rays, u - rays]))
             v, var = information.single(candidates)
             after = information.trace[:, None] - v.square().sum(-2) / var
             best = int(after.max(0).values.argmin())
@@ -152,7 +130,7 @@ class FastExplorer:
             if i + 1 < count:
                 information = information.extended(candidates[best], v[:, :, best], var[:, best])
         if not chosen:
-            return x.new_zeros(0, len(x))
+            return u.new_zeros(0, len(u))
         return self._polish(base, torch.stack(chosen), box)
 
     def _polish(self, information: GradientInformation, z: Tensor, box: Box) -> Tensor:
@@ -182,7 +160,7 @@ class FastExplorer:
 
 @dataclass(frozen=True)
 class AxisExplorer:
-    """Greedy with repeats among points ``x +- t l_i e_i`` on the axes: for batches of hundreds and more.
+    """Greedy with repeats among points ``u +- t l_i e_i`` on the axes: for batches of hundreds and more.
 
     A large batch is well spent on few distinct points observed again and again: the model merges
     repeats, so thousands of evaluations cost what the distinct points do. ``l`` is the geometric mean of
@@ -191,21 +169,19 @@ class AxisExplorer:
 
     reaches: tuple[float, ...] = (0.1, 0.16, 0.25, 0.4, 0.63, 1.0, 1.6, 2.5)
 
-    def __call__(self, gp: BatchedGP, x: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:  # noqa: ARG002
+    def __call__(self, gp: BatchedGP, u: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:  # noqa: ARG002
         """Return ``count`` points; deterministic, so the generator is not used.
 
         A point chosen leaves its rank-one trace on the covariance ``C`` of all candidates and on their
         covariance ``v`` with the gradient:  ``C -= c c^T / s``,  ``v -= v_j c^T / s``,  ``s = c_j + noise``.
         """
         hyper = gp.hyper
-        length = hyper.lengthscale.log().mean(0).exp().expand(len(x))
+        length = hyper.lengthscale.log().mean(0).exp().expand(len(u))
         rays = torch.cat([torch.diag(reach * length) for reach in self.reaches])
-        candidates = box.clip(torch.cat([x + rays, x - rays]))
-        information = GradientInformation(gp, x)
+        candidates = box.clip(torch.cat([u + rays, u - rays]))
+        information = GradientInformation(gp, u)
         v, _ = information.single(candidates)
-        white = gp.whiten(gp.cross(candidates))
-        prior, _, _ = PROFILES[hyper.kernel](squared_distance(candidates, candidates, hyper.lengthscale))
-        cov = hyper.outputscale[:, None, None] * prior - white.mT @ white
+        cov = gp.covariance(candidates)
         trace, chosen = information.trace, []
         for _ in range(count):
             var = cov.diagonal(dim1=-2, dim2=-1) + hyper.noise_var[:, None]

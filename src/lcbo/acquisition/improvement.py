@@ -1,6 +1,6 @@
 """Constrained expected improvement in logarithms, stable arbitrarily far out in the tails.
 
-    log CEI(x) = log E[max(0, best - f(x))] + sum_i log P(low_i <= c_i(x) <= high_i)
+    log CEI(u) = log E[max(0, best - f(u))] + sum_i log P(low_i <= c_i(u) <= high_i)
 
 Every function returns a value and its derivatives in the mean and in the standard deviation. In the tails
 everything is expressed by ``m(t) = Phi(t) / phi(t)``, which is ``sqrt(pi/2) erfcx(-t / sqrt 2)``.
@@ -13,7 +13,7 @@ import math
 import numpy as np
 from scipy.special import erf, erfcx, ndtr
 
-from lcbo.acquisition.moments import Predictor
+from lcbo.models.moments import Predictor
 from lcbo.terms import Terms
 from lcbo.types import Array
 

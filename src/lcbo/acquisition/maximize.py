@@ -32,7 +32,7 @@ class Adam:
     """Projected Adam from uniform starts; the best point seen is returned."""
 
     starts: int = 10  # paper, Table 1
-    steps: int = 100  # paper is silent; facts.md, section 3
+    steps: int = 100  # paper is silent
     rate: float = 0.01  # paper, Table 1
 
     def __call__(self, objective: AcquisitionFunction, near: Array, rng: np.random.Generator) -> Array:
@@ -83,6 +83,9 @@ def cloud(near: Array, count: int, rng: np.random.Generator) -> Array:
 
 def adam(objective: AcquisitionFunction, z: Array, steps: int, rate: float) -> tuple[Array, Array]:
     """Exactly ``steps`` projected Adam steps from every start, decay rates 0.9 and 0.999.
+
+    The explorers have a loop of their own: theirs walks whole batches as tensors in a local box and keeps the
+    end of a path, this one walks single points as arrays in the cube and keeps the best of a path.
 
     Args:
         objective: the function to maximize.
@@ -159,8 +162,8 @@ def _quasi_newton(slope: Array, held: Flags, pairs: list[tuple[Array, Array]]) -
     stack: list[tuple[Array, Array, Array, Array]] = []
     plain = 0.1 / np.maximum(np.abs(slope).max(-1, keepdims=True), 1e-300)
     direction, scale = slope, plain
-    for move, bend in reversed(pairs):
-        s, y = np.where(held, 0.0, move), np.where(held, 0.0, bend)
+    for move, dgrad in reversed(pairs):
+        s, y = np.where(held, 0.0, move), np.where(held, 0.0, dgrad)
         curvature, size = _dot(s, y), _dot(y, y)
         usable = curvature > 1e-12 * size
         inverse = usable / np.where(usable, curvature, 1.0)

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lcbo.models.border import CPU, to_tensor
 from lcbo.types import Array
 
 
@@ -17,14 +18,14 @@ class Data:
     """Merged observations of all outputs.
 
     Attributes:
-        x: ``n x d`` distinct points.
+        u: ``n x d`` distinct points.
         y: ``B x n`` mean of the replicates of each point, 0 where ``count`` is 0.
         count: ``B x n`` number of replicates ``r``; 0 says the outcome is missing there.
         scatter: ``B`` within-group sum of squares, which informs the noise.
         dof: ``B`` degrees of freedom of the scatter.
     """
 
-    x: Tensor
+    u: Tensor
     y: Tensor
     count: Tensor
     scatter: Tensor
@@ -32,41 +33,34 @@ class Data:
 
     def outputs(self, rows: NDArray[np.intp]) -> Data:
         """Return the observations of some outputs alone."""
-        return Data(self.x, self.y[rows], self.count[rows], self.scatter[rows], self.dof[rows])
+        return Data(self.u, self.y[rows], self.count[rows], self.scatter[rows], self.dof[rows])
 
 
-def merge(x: Array, y: Array) -> Data:
+def merge(u: Array, y: Array, device: torch.device = CPU) -> Data:
     """Merge exact replicates of standardized observations.
 
     Order of first appearance is kept, so the result does not depend on how ties sort.
 
     Args:
-        x: ``n x d``, exact repeats allowed.
+        u: ``n x d``, exact repeats allowed.
         y: ``n x B`` standardized, NaN where missing.
+        device: where the observations will be.
     """
     first: dict[bytes, int] = {}
-    group = np.array([first.setdefault(row.tobytes(), len(first)) for row in np.ascontiguousarray(x)])
-    if len(first) == len(x):
-        known = ~np.isnan(y)
-        return Data(
-            torch.from_numpy(np.array(x)),
-            torch.from_numpy(np.where(known, y, 0.0).T.copy()),
-            torch.from_numpy(known.T.astype(np.float64)),
-            torch.zeros(y.shape[1], dtype=torch.float64),
-            torch.zeros(y.shape[1], dtype=torch.float64),
-        )
-    members = np.zeros((len(first), len(x)))
-    members[group, np.arange(len(x))] = 1.0
+    group = np.array([first.setdefault(row.tobytes(), len(first)) for row in np.ascontiguousarray(u)])
+    if len(first) == len(u):
+        known, none = ~np.isnan(y), np.zeros(y.shape[1])
+        filled = np.where(known, y, 0.0).T.copy()
+        parts = (np.array(u), filled, known.T.astype(np.float64), none, none.copy())
+        return Data(*(to_tensor(part, device) for part in parts))
+    members = np.zeros((len(first), len(u)))
+    members[group, np.arange(len(u))] = 1.0
     known = ~np.isnan(y)
     filled = np.where(known, y, 0.0)
     count = members @ known
     mean = (members @ filled) / np.maximum(count, 1.0)
     scatter = np.where(known, np.square(filled - mean[group]), 0.0).sum(0)
     _, where = np.unique(group, return_index=True)
-    return Data(
-        torch.from_numpy(np.array(x[where])),
-        torch.from_numpy(mean.T.copy()),
-        torch.from_numpy(count.T.copy()),
-        torch.from_numpy(scatter),
-        torch.from_numpy(np.maximum(count - 1.0, 0.0).sum(0)),
-    )
+    dof = np.maximum(count - 1.0, 0.0).sum(0)
+    parts = (np.array(u[where]), mean.T.copy(), count.T.copy(), scatter, dof)
+    return Data(*(to_tensor(part, device) for part in parts))

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from lcbo.errors import ModelError
 from lcbo.linalg import cholesky
+from lcbo.models.border import to_array, to_tensor
 from lcbo.models.data import Data
 from lcbo.models.gp import Hyperparameters
 from lcbo.models.kernels import PROFILES, squared_distance
@@ -102,27 +103,26 @@ class MapFit:
         The outputs are independent, so the sum separates; one L-BFGS over the concatenation shares
         every batched factorization.
         """
-        shapes = pack(start, self.noise_prior is not None).shape
+        packed = pack(start, self.noise_prior is not None)
 
         def negative(flat: np.ndarray) -> tuple[float, np.ndarray]:
-            hyper = unpack(torch.from_numpy(flat).view(shapes), start, self.noise_prior is not None)
+            hyper = unpack(to_tensor(flat, packed).view(packed.shape), start, self.noise_prior is not None)
             try:
                 value, slope = log_posterior(data, hyper, self)
             except ModelError:  # the line search went where the covariance is not numerically definite
                 return 1e25, np.zeros_like(flat)
-            return -float(value.sum()), -slope.reshape(-1).numpy()
+            return -float(value.sum()), -to_array(slope.reshape(-1))
 
-        packed = pack(start, self.noise_prior is not None)
         box = np.tile(self.box(start), (len(packed), 1))
         result = minimize(
             negative,
-            np.clip(packed.reshape(-1).numpy(), *box.T),
+            np.clip(to_array(packed.reshape(-1)), *box.T),
             jac=True,
             method="L-BFGS-B",
             bounds=Bounds(*box.T),
             options={"maxiter": self.max_iterations, "ftol": self.tolerance},
         )
-        return unpack(torch.from_numpy(result.x).view(shapes), start, self.noise_prior is not None)
+        return unpack(to_tensor(result.x, packed).view(packed.shape), start, self.noise_prior is not None)
 
     def box(self, start: Hyperparameters) -> Array:
         """Bounds of one output's log parameters in the order of `pack`: ``p x 2``."""
@@ -185,7 +185,7 @@ def log_posterior(data: Data, hyper: Hyperparameters, fit: MapFit) -> tuple[Tens
     """
     scale, noise = hyper.outputscale[:, None, None], hyper.noise_var[:, None]
     present = data.count > 0.0
-    r2 = squared_distance(data.x, data.x, hyper.lengthscale)
+    r2 = squared_distance(data.u, data.u, hyper.lengthscale)
     r2.diagonal(dim1=-2, dim2=-1).zero_()
     phi, phi1, _ = PROFILES[hyper.kernel](r2)
     signal = scale * phi
@@ -215,7 +215,7 @@ def log_posterior(data: Data, hyper: Hyperparameters, fit: MapFit) -> tuple[Tens
         length_slope = 0.5 * _total(tilt, radial * r2)[:, None]
     else:
         pull = tilt * radial
-        moment = pull.sum(-1) @ data.x.square() - ((pull @ data.x) * data.x).sum(-2)
+        moment = pull.sum(-1) @ data.u.square() - ((pull @ data.u) * data.u).sum(-2)
         length_slope = moment / hyper.lengthscale.square()
     slopes = [
         length_slope + fit.lengthscale_prior.slope(hyper.lengthscale),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lcbo.linalg import cholesky
+from lcbo.models.border import CPU, to_tensor
 from lcbo.models.data import Data
 from lcbo.models.kernels import CURVATURE, PROFILES, squared_distance
 
@@ -41,12 +42,12 @@ class Hyperparameters:
         values = {"lengthscale": 1.0, "outputscale": 1.0, "noise_var": 0.01, "mean": 0.0, **(given or {})}
 
         def per_output(name: str) -> Tensor:
-            return torch.tensor(np.broadcast_to(np.asarray(values[name], np.float64), n_outputs))
+            value = np.asarray(values[name], np.float64)
+            return to_tensor(np.array(np.broadcast_to(value, (n_outputs, *value.shape[1:])), order="C"), CPU)
 
-        length = np.asarray(values["lengthscale"], np.float64)
-        length = length if length.ndim == 2 else np.broadcast_to(length, n_outputs)[:, None]
+        length = per_output("lengthscale")
         return Hyperparameters(
-            torch.tensor(np.broadcast_to(length, (n_outputs, length.shape[1]))),
+            length if length.ndim == 2 else length[:, None],
             per_output("outputscale"),
             per_output("noise_var"),
             per_output("mean"),
@@ -57,7 +58,7 @@ class Hyperparameters:
     def of(stored: Mapping[str, Any]) -> Hyperparameters:
         """Return the hyperparameters that `stored` described."""
         names = ("lengthscale", "outputscale", "noise_var", "mean")
-        tensors = {name: torch.tensor(stored[name], dtype=torch.float64) for name in names}
+        tensors = {name: to_tensor(np.array(stored[name], np.float64), CPU) for name in names}
         return Hyperparameters(**tensors, kernel=stored["kernel"])
 
     def stored(self) -> dict[str, Any]:
@@ -75,6 +76,21 @@ class Hyperparameters:
         return Hyperparameters(
             self.lengthscale[rows], self.outputscale[rows], self.noise_var[rows], self.mean[rows], self.kernel
         )
+
+    def to(self, device: torch.device) -> Hyperparameters:
+        """Return the hyperparameters on a device; models are where their hyperparameters are."""
+        return Hyperparameters(
+            self.lengthscale.to(device),
+            self.outputscale.to(device),
+            self.noise_var.to(device),
+            self.mean.to(device),
+            self.kernel,
+        )
+
+    @property
+    def device(self) -> torch.device:
+        """Where they are."""
+        return self.lengthscale.device
 
     @property
     def prior_gradient_var(self) -> Tensor:
@@ -102,12 +118,12 @@ class Posterior:
 class BatchedGP:
     """The posterior given merged data and hyperparameters.
 
-    With ``K = k(X, X) + diag(noise_var / r)``, ``L = chol(K)`` and ``alpha = K^-1 (y - mean)``. A
+    With ``K = k(U, U) + diag(noise_var / r)``, ``L = chol(K)`` and ``alpha = K^-1 (y - mean)``. A
     missing outcome has its row and column of K replaced by the identity's, which removes the point
     from that output exactly while keeping one batch.
 
     Attributes:
-        x: ``n x d`` distinct points.
+        u: ``n x d`` distinct points.
         hyper: the hyperparameters.
         present: ``B x n``, false where an outcome is missing; ``complete`` when none is.
         noise: ``B x n`` noise variance of the (averaged) observation.
@@ -116,10 +132,10 @@ class BatchedGP:
     """
 
     def __init__(self, data: Data, hyper: Hyperparameters) -> None:
-        self.x = data.x
+        self.u = data.u
         self.hyper = hyper
         self.present = data.count > 0.0
-        cov = self._kernel(data.x)
+        cov = self._kernel(data.u)
         diagonal = cov.diagonal(dim1=-2, dim2=-1)
         self.noise = hyper.noise_var[:, None] / torch.where(self.present, data.count, 1.0)
         diagonal.copy_(hyper.outputscale[:, None] + self.noise)
@@ -131,26 +147,26 @@ class BatchedGP:
         self.alpha = self._weights(data.y)
 
     def _kernel(self, z: Tensor) -> Tensor:
-        """Prior covariance between data and points: ``... x B x n x p``, zero at missing outcomes."""
-        phi, _, _ = PROFILES[self.hyper.kernel](squared_distance(self.x, z, self.hyper.lengthscale))
+        """Prior covariance between data and points, missing outcomes included: ``B x n x p``."""
+        phi, _, _ = PROFILES[self.hyper.kernel](squared_distance(self.u, z, self.hyper.lengthscale))
         return self.hyper.outputscale[:, None, None] * phi
 
     def cross(self, z: Tensor) -> Tensor:
-        """Prior covariance between data and points ``z``, zero where an outcome is missing."""
+        """Prior covariance between data and points, zero where an outcome is missing: ``B x n x p``."""
         cov = self._kernel(z)
         return cov if self.complete else cov * self.present[:, :, None]
 
-    def gradient_cross(self, x: Tensor) -> Tensor:
-        """Prior covariance between the data and the gradient at ``x``: ``B x n x d``.
+    def gradient_cross(self, u: Tensor) -> Tensor:
+        """Prior covariance between the data and the gradient at ``u``: ``B x n x d``.
 
-        ``d k(x, X_i) / dx = outputscale * phi1 * (X_i - x) / l^2``
+        ``d k(u, U_i) / du = outputscale * phi1 * (U_i - u) / l^2``
         """
-        r2 = squared_distance(self.x, x[None], self.hyper.lengthscale)
+        r2 = squared_distance(self.u, u[None], self.hyper.lengthscale)
         _, phi1, _ = PROFILES[self.hyper.kernel](r2)
         weight = self.hyper.outputscale[:, None, None] * phi1
         if not self.complete:
             weight = weight * self.present[:, :, None]
-        return weight * ((self.x - x) / self.hyper.lengthscale[:, None, :].square())
+        return weight * ((self.u - u) / self.hyper.lengthscale[:, None, :].square())
 
     def whiten(self, rhs: Tensor) -> Tensor:
         """``L^-1 rhs``."""
@@ -166,33 +182,49 @@ class BatchedGP:
         """Prior covariance of the gradient anywhere: ``B x d x d``."""
         return torch.diag_embed(self.hyper.prior_gradient_var.expand(-1, dim))
 
+    def mean(self, z: Tensor) -> Tensor:
+        """Posterior mean at many points, ``B x p``: without the triangular solves of the variance."""
+        return self._mean(self.cross(z))
+
     def predict(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and variance of the noise-free outputs at many points, each ``B x p``."""
         cross = self.cross(z)
-        mean = self.hyper.mean[:, None] + (self.alpha[:, None, :] @ cross).squeeze(-2)
         var = self.hyper.outputscale[:, None] - self.whiten(cross).square().sum(-2)
-        return mean, var.clamp_min(0.0)
+        return self._mean(cross), var.clamp_min(0.0)
 
-    def posterior(self, x: Tensor) -> Posterior:
-        """Joint Gaussian over value and gradient of every output at one point.
-
-        With ``V = L^-1 dk(X, x)``:
-            mean = dk(x, X) alpha,   cov = d2k(x, x) - V^T V          (paper, gradient posterior)
+    def covariance(self, z: Tensor, nugget: float | None = None) -> Tensor:
+        """Joint posterior covariance of the noise-free outputs at many points: ``B x p x p``.
 
         Args:
-            x: ``d``-dim point in the unit cube.
+            z: ``p x d``.
+            nugget: raises the prior variance at every point to ``1 + nugget`` outputscales.
         """
-        cross, slope = self.cross(x[None]), self.gradient_cross(x)
+        phi, _, _ = PROFILES[self.hyper.kernel](squared_distance(z, z, self.hyper.lengthscale))
+        if nugget is not None:
+            phi.diagonal(dim1=-2, dim2=-1).fill_(1.0 + nugget)
+        white = self.whiten(self.cross(z))
+        return self.hyper.outputscale[:, None, None] * phi - white.mT @ white
+
+    def posterior(self, u: Tensor) -> Posterior:
+        """Joint Gaussian over value and gradient of every output at one point.
+
+        With ``V = L^-1 dk(U, u)``:
+            mean = dk(u, U) alpha,   cov = d2k(u, u) - V^T V          (paper, gradient posterior)
+
+        Args:
+            u: ``d``-dim point in the unit cube.
+        """
+        cross, slope = self.cross(u[None]), self.gradient_cross(u)
         white = self.whiten(torch.cat([cross, slope], -1))
         value, tangent = white[:, :, 0], white[:, :, 1:]
         return Posterior(
             mean=self.hyper.mean + (self.alpha * cross.squeeze(-1)).sum(-1),
             var=(self.hyper.outputscale - value.square().sum(-1)).clamp_min(0.0),
             gradient=(self.alpha[:, None, :] @ slope).squeeze(-2),
-            gradient_cov=self.prior_gradient_cov(len(x)) - tangent.transpose(-1, -2) @ tangent,
+            gradient_cov=self.prior_gradient_cov(len(u)) - tangent.transpose(-1, -2) @ tangent,
         )
 
-    def conditioned(self, z: Tensor, count: Tensor | None = None) -> BatchedGP:
+    def conditioned(self, z: Tensor, count: Tensor | None = None, *, least_noise: float = 0.0) -> BatchedGP:
         """The same posterior with pending points added: exact covariance, unchanged mean.
 
         The covariance needs no y. Extending ``L`` by one block row and ``alpha`` by zeros conditions
@@ -202,6 +234,7 @@ class BatchedGP:
             z: ``p x d`` pending points.
             count: ``B x p`` observations of each output at each point, 0 where there is none; by default
                 one of every output.
+            least_noise: least noise variance of the new points, in units of outputscale and noise together.
         """
         if len(z) == 0:
             return self
@@ -210,6 +243,9 @@ class BatchedGP:
         noise = self.hyper.noise_var[:, None].expand(-1, p)
         if count is not None:
             noise = noise / torch.where(present, count, 1.0)
+        if least_noise:
+            floor = least_noise * (self.hyper.outputscale + self.hyper.noise_var)
+            noise = torch.maximum(noise, floor[:, None])
         cross = self.cross(z)
         corner = squared_distance(z, z, self.hyper.lengthscale)
         corner = self.hyper.outputscale[:, None, None] * PROFILES[self.hyper.kernel](corner)[0]
@@ -225,7 +261,7 @@ class BatchedGP:
         factor[:, n:, :n] = below
         factor[:, n:, n:] = cholesky(corner - below @ below.transpose(-1, -2))
         extended = copy(self)
-        extended.x = torch.cat([self.x, z])
+        extended.u = torch.cat([self.u, z])
         extended.present = torch.cat([self.present, present], -1)
         extended.noise = torch.cat([self.noise, noise], -1)
         extended.complete = self.complete and complete
@@ -250,6 +286,9 @@ class BatchedGP:
         part.present, part.noise = self.present[rows], self.noise[rows]
         part.factor, part.alpha = self.factor[rows], self.alpha[rows]
         return part
+
+    def _mean(self, cross: Tensor) -> Tensor:
+        return self.hyper.mean[:, None] + (self.alpha[:, None, :] @ cross).squeeze(-2)
 
     def _weights(self, y: Tensor) -> Tensor:
         """``alpha = K^-1 (y - mean)``, zero where an outcome is missing."""

@@ -1,11 +1,11 @@
 """Stationary kernels with the derivatives the gradient posterior needs.
 
-Both kernels are profiles of ``t = r^2 / 2`` with ``r^2 = sum_i ((x_i - z_i) / lengthscale_i)^2``:
+Both kernels are profiles of ``t = r^2 / 2`` with ``r^2 = sum_i ((u_i - z_i) / lengthscale_i)^2``:
 
-    k(x, z)            =  outputscale * phi(t)
-    dk/dx_i            = -outputscale * phi1(t) * (x_i - z_i) / l_i^2
-    d2k/dx_i dz_j      =  outputscale * (phi1(t) * [i = j] / l_i^2
-                                         - phi2(t) * (x_i - z_i)(x_j - z_j) / (l_i^2 l_j^2))
+    k(u, z)            =  outputscale * phi(t)
+    dk/du_i            = -outputscale * phi1(t) * (u_i - z_i) / l_i^2
+    d2k/du_i dz_j      =  outputscale * (phi1(t) * [i = j] / l_i^2
+                                         - phi2(t) * (u_i - z_i)(u_j - z_j) / (l_i^2 l_j^2))
 
 with ``phi1 = -dphi/dt`` and ``phi2 = d2phi/dt2``. Batch dimension ``B`` runs over outputs.
 """
@@ -40,26 +40,26 @@ PROFILES: dict[str, Profile] = {"rbf": rbf, "matern52": matern52}
 CURVATURE = {"rbf": 1.0, "matern52": 5.0 / 3.0}  # phi1(0): prior gradient variance is s * phi1(0) / l^2
 
 
-def squared_distance(x: Tensor, z: Tensor, lengthscale: Tensor) -> Tensor:
+def squared_distance(u: Tensor, z: Tensor, lengthscale: Tensor) -> Tensor:
     """Scaled squared distances between two point sets.
 
     Isotropic lengthscales share one distance matrix over the batch.
 
     Args:
-        x: ``... x n x d``.
-        z: ``... x p x d``; leading dimensions broadcast against those of x.
+        u: ``... x n x d``.
+        z: ``... x p x d``; leading dimensions broadcast against those of u.
         lengthscale: ``B x 1`` (isotropic) or ``B x d`` (ARD).
 
     Returns:
         ``... x B x n x p``.
     """
     if lengthscale.shape[-1] == 1:
-        return _plain_squared_distance(x, z).unsqueeze(-3) / lengthscale.square().unsqueeze(-1)
+        return _plain_squared_distance(u, z).unsqueeze(-3) / lengthscale.square().unsqueeze(-1)
     scale = lengthscale[:, None, :]
-    return _plain_squared_distance(x.unsqueeze(-3) / scale, z.unsqueeze(-3) / scale)
+    return _plain_squared_distance(u.unsqueeze(-3) / scale, z.unsqueeze(-3) / scale)
 
 
-def _plain_squared_distance(x: Tensor, z: Tensor) -> Tensor:
+def _plain_squared_distance(u: Tensor, z: Tensor) -> Tensor:
     """Squared distances through one product; in the unit cube cancellation stays at rounding."""
-    r2 = x.square().sum(-1).unsqueeze(-1) + z.square().sum(-1).unsqueeze(-2) - 2.0 * x @ z.transpose(-1, -2)
+    r2 = u.square().sum(-1).unsqueeze(-1) + z.square().sum(-1).unsqueeze(-2) - 2.0 * u @ z.transpose(-1, -2)
     return r2.clamp_min_(0.0)

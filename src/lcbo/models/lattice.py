@@ -48,18 +48,18 @@ class LatticeFit:
                 learned beyond it is the misfit of a stationary model.
             last: the previous estimate: only its lattice neighborhood is searched.
         """
-        dim = data.x.shape[-1]
+        dim = data.u.shape[-1]
         indices = list(range(self.length_span[0], self.length_span[1] + 1))
-        lengths = math.sqrt(dim) * torch.exp(self.length_step * torch.tensor(indices, dtype=torch.float64))
+        lengths = math.sqrt(dim) * torch.exp(self.length_step * data.u.new_tensor(indices))
         batch = len(data.y)
-        wanted = torch.ones(batch, len(indices), dtype=torch.bool)
+        wanted = data.u.new_ones(batch, len(indices), dtype=torch.bool)
         if last is not None:
             gap = (last.lengthscale.log() - lengths.log()).abs() / self.length_step
             wanted = gap <= self.reach + 0.5
-        r2 = squared_distance(data.x, data.x, torch.ones(1, 1, dtype=torch.float64))[0]
+        r2 = squared_distance(data.u, data.u, data.u.new_ones(1, 1))[0]
         r2.fill_diagonal_(0.0)
-        scales = torch.tensor(self.scale_values, dtype=torch.float64)
-        noises = [torch.tensor(self.noise_values, dtype=torch.float64).clamp_min(v) for v in least_noise]
+        scales = data.u.new_tensor(self.scale_values)
+        noises = [data.u.new_tensor(self.noise_values).clamp_min(v) for v in least_noise]
         tables: list[list[Tensor]] = [[] for _ in range(batch)]
         used: list[list[int]] = [[] for _ in range(batch)]
         for i in range(len(indices)):
@@ -77,7 +77,7 @@ class LatticeFit:
             for j in range(batch)
         ]
         length, scale, noise = torch.stack(rows).exp().unbind(-1)
-        return Hyperparameters(length[:, None], scale, noise, torch.zeros(batch, dtype=torch.float64), kernel)
+        return Hyperparameters(length[:, None], scale, noise, data.u.new_zeros(batch), kernel)
 
     @staticmethod
     def _log_likelihood(

@@ -11,6 +11,7 @@ import numpy as np
 from lcbo.checks import choice, integer, mapping, truth
 from lcbo.errors import ArgumentError
 
+TRANSFORMS = ("zscore", "bilog", "original")  # of outputs; their code would load SciPy to list the methods
 HYPERPARAMETERS = ("lengthscale", "outputscale", "noise_var", "mean")
 
 

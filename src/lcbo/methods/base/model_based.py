@@ -8,10 +8,9 @@ import torch
 
 from lcbo.methods.base.queued import QueuedMethod
 from lcbo.methods.base.recommend import believed, recommended
+from lcbo.methods.base.transforms import TRANSFORMS, Transform
 from lcbo.methods.protocol import Array, Belief, Setup
-from lcbo.models.growing import GrowingModel
-from lcbo.models.surrogate import Model
-from lcbo.models.transforms import TRANSFORMS, Transform
+from lcbo.models.builder import GrowingBuilder, Model
 from lcbo.terms import Terms
 
 
@@ -20,13 +19,13 @@ class ModelBased(QueuedMethod):
 
     Args:
         setup: the problem.
-        growing: the model's settings.
+        builder: of its models.
         transform: what the model sees of the outputs.
     """
 
-    def __init__(self, setup: Setup, growing: GrowingModel, transform: Transform) -> None:
+    def __init__(self, setup: Setup, builder: GrowingBuilder, transform: Transform) -> None:
         super().__init__(setup)
-        self._growing = growing
+        self._builder = builder
         self._transform = transform
         self._user_model: Model | None = None
 
@@ -57,7 +56,7 @@ class ModelBased(QueuedMethod):
         """The model of everything told so far, the outputs it saw and the conditions on them."""
         ids = self.archive.recent(None)
         y, terms = self._transform(self.archive.y[ids], self.setup.terms)
-        model = self._growing.update(ids, self.archive.u[ids], y, refit=refit)
+        model = self._builder.build(ids, self.archive.u[ids], y, refit=refit)
         self._user_model = model if self._transform is TRANSFORMS["zscore"] else None
         return model, y, terms
 
@@ -65,7 +64,5 @@ class ModelBased(QueuedMethod):
         """The model in user units; hyperparameters as last fitted."""
         if self._user_model is None:
             ids = self.archive.recent(None)
-            self._user_model = self._growing.update(
-                ids, self.archive.u[ids], self.archive.y[ids], refit=False
-            )
+            self._user_model = self._builder.build(ids, self.archive.u[ids], self.archive.y[ids], refit=False)
         return self._user_model

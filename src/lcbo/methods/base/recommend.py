@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import torch
 from scipy.special import log_ndtr, ndtr
 
 from lcbo.methods.protocol import Array, Belief
-from lcbo.models.surrogate import Model
+from lcbo.models.border import to_array, to_tensor
+from lcbo.models.builder import Model
 from lcbo.terms import Terms
 
 
@@ -32,7 +32,7 @@ def recommended(model: Model, terms: Terms) -> Array:
     where there is none, the most probably feasible point.
     """
     rows, equality = terms.rows, terms.equality[:, None]
-    mean, var = (moment.numpy() for moment in model.gp.predict(model.gp.x))
+    mean, var = map(to_array, model.gp.predict(model.gp.u))
     values = standardized_terms(model, mean.T, terms).T
     spread = np.sqrt(np.maximum(var[rows], 1e-18))
     tol = (terms.tol / model.scaling.std[rows])[:, None]
@@ -45,18 +45,18 @@ def recommended(model: Model, terms: Terms) -> Array:
     feasibility = np.where(equality, two_sided, one_sided).sum(0)
     likely = feasibility >= math.log(0.5)
     best = np.where(likely, mean[0], np.inf).argmin() if likely.any() else feasibility.argmax()
-    return model.gp.x[int(best)].numpy().copy()
+    return to_array(model.gp.u[int(best)]).copy()
 
 
 def believed(model: Model, u: Array) -> Belief:
     """Return the model's belief at a point, in user units."""
-    post, std = model.gp.posterior(torch.from_numpy(u)), model.scaling.std
+    post, std = model.gp.posterior(to_tensor(u, model.gp.u)), model.scaling.std
     slope_var = post.gradient_cov.diagonal(dim1=-2, dim2=-1).clamp_min(0.0)
     return Belief(
         u=u,
-        mean=model.scaling.undo(post.mean.numpy()),
-        std=post.var.sqrt().numpy() * std,
-        gradient=post.gradient.numpy() * std[:, None],
-        gradient_std=slope_var.sqrt().numpy() * std[:, None],
+        mean=model.scaling.undo(to_array(post.mean)),
+        std=to_array(post.var.sqrt()) * std,
+        gradient=to_array(post.gradient) * std[:, None],
+        gradient_std=to_array(slope_var.sqrt()) * std[:, None],
         scale=std,
     )

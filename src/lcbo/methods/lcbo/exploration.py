@@ -7,14 +7,15 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-import torch
 
-from lcbo.acquisition.explore import EXPLORERS, Box, Explorer
+from lcbo.acquisition.box import Box
+from lcbo.acquisition.explore import EXPLORERS, Explorer
 from lcbo.checks import above_zero, choice, integer
 from lcbo.errors import ArgumentError
 from lcbo.methods.base.archive import Archive
 from lcbo.methods.lcbo.local_model import LocalModel
 from lcbo.methods.lcbo.regime import NoiseRegime
+from lcbo.models.border import to_array, to_tensor
 from lcbo.random import generator
 from lcbo.types import Array
 
@@ -39,10 +40,10 @@ class Exploration:
         size = self._archive.size
         pending = self._archive.u[self._archive.pending(max(size - PENDING_REACH, 0))]
         known = np.concatenate([pending, np.array(planned).reshape(-1, len(iterate))])
-        gp = self._model.now.gp.conditioned(torch.from_numpy(known))
-        u, rng = torch.from_numpy(iterate), generator(self._seed, "explore", size)
-        points: Array = self.explorer(gp, u, count, Box.around(u, self._regime.delta), rng).numpy()
-        return points
+        gp = self._model.now.gp
+        gp = self._model.builder.conditioned(gp, to_tensor(known, gp.u))
+        u, rng = to_tensor(iterate, gp.u), generator(self._seed, "explore", size)
+        return to_array(self.explorer(gp, u, count, Box.around(u, self._regime.delta), rng))
 
 
 def make_explorer(name: str, options: Mapping[str, Any]) -> Explorer:

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from lcbo.methods.base.archive import Archive
 from lcbo.methods.base.recommend import standardized_terms
-from lcbo.methods.lcbo.options import LcboOptions
-from lcbo.methods.protocol import Setup
-from lcbo.models.fit import LogNormal, MapFit
+from lcbo.models.border import to_array, to_tensor
+from lcbo.models.builder import Model, WindowBuilder
 from lcbo.models.gp import Hyperparameters, Posterior
-from lcbo.models.lattice import LatticeFit
 from lcbo.models.repeats import Repeats
-from lcbo.models.surrogate import Model, Surrogate
 from lcbo.steps.step import LocalPosterior
 from lcbo.terms import Terms
 from lcbo.types import Array
@@ -57,7 +52,7 @@ class LocalModel:
     """
 
     def __init__(
-        self, archive: Archive, window: Window, builder: Surrogate, repeats: Repeats, fit_every: int
+        self, archive: Archive, window: Window, builder: WindowBuilder, repeats: Repeats, fit_every: int
     ) -> None:
         self.builder = builder
         self.repeats = repeats
@@ -93,15 +88,15 @@ class LocalModel:
     def at(self, u: Array, terms: Terms) -> LocalPosterior:
         """Return what the iteration's model says at the iterate."""
         assert self.now is not None
-        post = self.now.gp.posterior(torch.from_numpy(u))
+        post = self.now.gp.posterior(to_tensor(u, self.now.gp.u))
         self.uncertainty = _uncertainty(post)
-        gradient = post.gradient.numpy()
+        gradient = to_array(post.gradient)
         return LocalPosterior(
             u=u,
             objective=gradient[0],
-            values=standardized_terms(self.now, post.mean.numpy(), terms),
+            values=standardized_terms(self.now, to_array(post.mean), terms),
             slopes=terms.sign[:, None] * gradient[terms.rows],
-            deviations=np.sqrt(post.var.numpy())[terms.rows],
+            deviations=np.sqrt(to_array(post.var))[terms.rows],
             equality=terms.equality,
         )
 
@@ -140,23 +135,3 @@ def _uncertainty(post: Posterior) -> float:
     unknown = post.gradient_cov.diagonal(dim1=-2, dim2=-1).sum(-1).clamp_min(0.0)
     known = post.gradient.square().sum(-1)
     return float((unknown / (unknown + known).clamp_min(1e-300)).max().sqrt())
-
-
-def make_builder(setup: Setup, options: LcboOptions, kernel: str) -> Surrogate:
-    """Return the builder the options describe; each hyperparameter is one number or one per output."""
-    start = Hyperparameters.start(setup.n_outputs, kernel, options.hyperparameters)
-    if options.ard:
-        start = replace(start, lengthscale=start.lengthscale.expand(-1, setup.dim).clone())
-    noise_prior = LogNormal(-4.0, 3.0) if options.learn_noise else None
-    fits: dict[str, MapFit | LatticeFit | None] = {
-        "lattice": LatticeFit(),
-        "map": MapFit(noise_prior=noise_prior),
-        "fixed": None,
-    }
-    return Surrogate(
-        start,
-        fits[options.fit],
-        standardize=options.standardize,
-        average_repeats=options.average_repeats,
-        noise_var=setup.noise_var,
-    )

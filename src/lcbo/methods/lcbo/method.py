@@ -8,10 +8,11 @@ from typing import Any
 import torch
 
 from lcbo.methods.base.archive import PENDING, TOLD
+from lcbo.methods.base.builders import window_builder
 from lcbo.methods.base.queued import Point, QueuedMethod
 from lcbo.methods.base.recommend import believed, recommended
 from lcbo.methods.lcbo.exploration import Exploration, make_explorer
-from lcbo.methods.lcbo.local_model import LocalModel, Window, make_builder
+from lcbo.methods.lcbo.local_model import LocalModel, Window
 from lcbo.methods.lcbo.options import STEPS, LcboOptions
 from lcbo.methods.lcbo.regime import BatchSizes, NoiseRegime
 from lcbo.methods.lcbo.restart import Retreat
@@ -40,7 +41,7 @@ class Lcbo(QueuedMethod):
         self.model = LocalModel(
             self.archive,
             self.window,
-            make_builder(setup, options, self.regime.kernel),
+            window_builder(setup, options, self.regime.kernel, average_repeats=options.average_repeats),
             Repeats(setup.noise_var),
             options.fit_every,
         )

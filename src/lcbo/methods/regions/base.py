@@ -13,15 +13,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lcbo.acquisition.thompson import SAMPLERS
 from lcbo.methods.base.archive import PENDING
+from lcbo.methods.base.builders import growing_builder
 from lcbo.methods.base.model_based import ModelBased
+from lcbo.methods.base.transforms import TRANSFORMS, Transform
 from lcbo.methods.protocol import Array, Call, Proposal, Setup
 from lcbo.methods.regions.options import RegionOptions
-from lcbo.models.gp import Hyperparameters
-from lcbo.models.growing import WARM_FIT, GrowingModel
-from lcbo.models.surrogate import Model
-from lcbo.models.transforms import TRANSFORMS, Transform
+from lcbo.models.border import to_array, to_tensor
+from lcbo.models.builder import Model
+from lcbo.models.draws import SAMPLERS
 from lcbo.random import generator
 from lcbo.steps.trust_region import Region, RegionEvent, Rules
 from lcbo.terms import Terms
@@ -44,12 +44,7 @@ class TrustRegionMethod(ModelBased):
     def __init__(
         self, setup: Setup, options: RegionOptions, transform: Transform = TRANSFORMS["zscore"]
     ) -> None:
-        growing = GrowingModel(
-            Hyperparameters.start(setup.n_outputs, options.kernel, options.hyperparameters),
-            WARM_FIT if options.fit == "map" else None,
-            standardize=options.standardize,
-        )
-        super().__init__(setup, growing, transform)
+        super().__init__(setup, growing_builder(setup, options), transform)
         self.options = options
         self.batch_size = math.ceil(setup.dim / 2) if options.batch is None else options.batch
         self.rules = Rules.of(
@@ -93,9 +88,10 @@ class TrustRegionMethod(ModelBased):
         return self.iteration > 0
 
     def info(self) -> Mapping[str, float]:
-        """Return iteration, length of the region as ``step``, its restarts and counters."""
+        """Return iteration, rescues of the model, length of the region as ``step``, restarts and counters."""
         return {
             "iteration": self.iteration,
+            "rescues": self._builder.rescues,
             "step": self.region.length,
             "restarts": self.region.restarts,
             "successes": self.region.successes,
@@ -108,7 +104,7 @@ class TrustRegionMethod(ModelBased):
             **self._queue_state(),
             "region": asdict(self.region),
             "events": [asdict(event) for event in self.diagnostics],
-            "model": self._growing.state(),
+            "model": self._builder.state(),
             "batch": self._open_ids,
             "unjudged": self._unjudged,
             "included": self.n_included,
@@ -119,7 +115,7 @@ class TrustRegionMethod(ModelBased):
         self._restore_queue(state, calls)
         self.region = Region(**state["region"])
         self.diagnostics = [RegionEvent(**event) for event in state["events"]]
-        self._growing.restore(state["model"])
+        self._builder.restore(state["model"])
         self._open_ids, self._unjudged = list(state["batch"]), list(state["unjudged"])
         self.n_included = state["included"]
 
@@ -160,7 +156,5 @@ class TrustRegionMethod(ModelBased):
         u, y = self.archive.u[ids], self.archive.y[ids]
         model, _, terms = self._model()
         rng = generator(self.setup.seed, "thompson", self.archive.size)
-        points: Array = self.choose(
-            model, terms.scaled(model.scaling), torch.from_numpy(u[self.center(y)]), count, rng
-        ).numpy()
-        return points
+        center = to_tensor(u[self.center(y)], model.gp.u)
+        return to_array(self.choose(model, terms.scaled(model.scaling), center, count, rng))

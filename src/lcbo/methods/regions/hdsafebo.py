@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lcbo.acquisition.explore import Box
+from lcbo.acquisition.box import Box
 from lcbo.acquisition.safe_set import optimistic
 from lcbo.acquisition.thompson import picks, sobol
 from lcbo.methods.protocol import Array
 from lcbo.methods.regions.base import LEAST_GAIN, TrustRegionMethod
 from lcbo.methods.regions.options import HdsafeboOptions
-from lcbo.models.surrogate import Model
+from lcbo.models.builder import Model
 from lcbo.scaling import Scaling
 from lcbo.terms import Terms
 

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+from lcbo.checks import above_zero, choice, integer, is_number, number
 from lcbo.errors import ArgumentError
-
-
-def _choice(option: str, value: object, words: tuple[str, ...]) -> None:
-    if value not in words:
-        raise ArgumentError("options", f"{option!r} to be {' or '.join(map(repr, words))}", repr(value))
-
-
-def _least(option: str, value: float | None, least: float) -> None:
-    if value is not None and not value >= least:
-        raise ArgumentError("options", f"{option!r} of at least {least:g}", repr(value))
+from lcbo.models.options import TRANSFORMS, ModelOptions
 
 
 @dataclass(frozen=True)
-class RegionOptions:
+class RegionOptions(ModelOptions):
     """What SCBO and HDsafeBO share.
 
     Attributes:
@@ -32,12 +23,6 @@ class RegionOptions:
         failure_tolerance: consecutive failures that halve it; ``None``: ``d / batch``.
         sampler: ``pathwise`` (fast: prior draws by random features, exact correction by the data) or
             ``exact`` (joint draws over all candidates, seconds each).
-        kernel: ``rbf`` or ``matern52``, one lengthscale for all variables.
-        fit: ``map`` (the paper's priors) or ``fixed``.
-        fit_every: iterations between fits.
-        hyperparameters: ``lengthscale``, ``outputscale``, ``noise_var`` and prior ``mean``, each a number
-            or one per output, for standardized outputs; where a fit starts, or where ``fixed`` stays.
-        standardize: z-score outputs over all data.
     """
 
     batch: int | None = None  # paper, Table 1: ceil(d / 2)
@@ -46,22 +31,20 @@ class RegionOptions:
     success_tolerance: int | None = None  # paper, Table 1: max(3, ceil(d / 10))
     failure_tolerance: int | None = None  # paper, Table 1: ceil(d / batch)
     sampler: str = "pathwise"
-    kernel: str = "rbf"  # paper, appendix "Algorithm Setup"
-    fit: str = "map"  # paper, appendix "Algorithm Setup"
-    fit_every: int = 5  # paper, appendix "Algorithm Setup"
-    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
-    standardize: bool = True  # paper, appendix "Algorithm Setup"
 
     def __post_init__(self) -> None:
-        _choice("sampler", self.sampler, ("pathwise", "exact"))
-        _choice("kernel", self.kernel, ("rbf", "matern52"))
-        _choice("fit", self.fit, ("map", "fixed"))
-        for option in ("batch", "n_candidates", "success_tolerance", "failure_tolerance", "fit_every"):
-            _least(option, getattr(self, option), 1)
-        first, least, most = self.length
-        if not 0.0 < least <= first <= most:
-            raise ArgumentError("options", "'length' as (first, least, most), 0 < least <= first <= most",
-                                repr(self.length))  # fmt: skip
+        super().__post_init__()
+        choice("options, sampler", self.sampler, ("pathwise", "exact"))
+        integer("options, n_candidates", self.n_candidates)
+        for option in ("batch", "success_tolerance", "failure_tolerance"):
+            if getattr(self, option) is not None:
+                integer(f"options, {option}", getattr(self, option))
+        given = self.length
+        three = isinstance(given, Sequence) and len(given) == 3 and all(map(is_number, given))
+        if not three or not 0.0 < given[1] <= given[0] <= given[2]:
+            raise ArgumentError(
+                "options, length", "(first, least, most) with 0 < least <= first <= most", repr(given)
+            )
 
 
 @dataclass(frozen=True)
@@ -80,10 +63,9 @@ class ScboOptions(RegionOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # The names of `TRANSFORMS`, whose module would load SciPy to list the methods.
-        _choice("transforms", self.transforms, ("zscore", "bilog", "original"))
-        if self.perturbation is not None and not 0.0 < self.perturbation <= 1.0:
-            raise ArgumentError("options", "'perturbation' above 0 and up to 1", repr(self.perturbation))
+        choice("options, transforms", self.transforms, TRANSFORMS)
+        if self.perturbation is not None:
+            above_zero("options, perturbation", self.perturbation, most=1.0)
 
 
 @dataclass(frozen=True)
@@ -99,4 +81,4 @@ class HdsafeboOptions(RegionOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _least("beta", self.beta, 0.0)
+        number("options, beta", self.beta, least=0.0)

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from lcbo.acquisition.maximize import MAXIMIZERS, AcquisitionFunction, Maximizer
-from lcbo.acquisition.moments import Predictor, inverse_covariance
-from lcbo.errors import ArgumentError
+from lcbo.acquisition.maximize import MAXIMIZERS, AcquisitionFunction
+from lcbo.methods.base.builders import growing_builder
 from lcbo.methods.base.model_based import ModelBased
+from lcbo.methods.base.transforms import TRANSFORMS
 from lcbo.methods.protocol import Array, Call, Proposal, Setup
 from lcbo.methods.search.options import GlobalOptions
-from lcbo.models.fit import Gamma, LogNormal, MapFit, Prior, RestartedFit
-from lcbo.models.gp import BatchedGP, Hyperparameters
-from lcbo.models.growing import WARM_FIT, GrowingModel
-from lcbo.models.kernels import PROFILES
-from lcbo.models.transforms import TRANSFORMS
+from lcbo.models.border import to_tensor
+from lcbo.models.gp import BatchedGP
+from lcbo.models.moments import Predictor, inverse_covariance
 from lcbo.random import generator
 from lcbo.scaling import Scaling
 from lcbo.terms import Terms
-
-T = TypeVar("T")
 
 
 class GlobalSearch(ModelBased):
@@ -37,10 +31,10 @@ class GlobalSearch(ModelBased):
     """
 
     def __init__(self, setup: Setup, options: GlobalOptions) -> None:
-        transform = _chosen("transforms", TRANSFORMS, options.transforms)
-        super().__init__(setup, _growing(setup, options), transform)
+        builder = growing_builder(setup, options, options.lengthscale_prior)
+        super().__init__(setup, builder, TRANSFORMS[options.transforms])
         self._fit_every = options.fit_every
-        self._maximizer = _maximizer(options)
+        self._maximizer = MAXIMIZERS[options.optimizer](**options.optimizer_options)
         self._fitted_at: int | None = None
         self._told = 0
         self._inverse: tuple[BatchedGP, Tensor | None] | None = None
@@ -77,22 +71,22 @@ class GlobalSearch(ModelBased):
         return self._fitted_at is not None
 
     def info(self) -> Mapping[str, float]:
-        """Return the iteration: how many points the acquisition has chosen."""
-        return {"iteration": self.iteration}
+        """Return the iteration, how many points the acquisition has chosen, and the rescues of the model."""
+        return {"iteration": self.iteration, "rescues": self._builder.rescues}
 
     def state(self) -> dict[str, Any]:
         """Return iteration, hyperparameters and what of the design is still to be asked for."""
         return {
             **self._queue_state(),
             "fitted_at": self._fitted_at,
-            "model": self._growing.state(),
+            "model": self._builder.state(),
         }
 
     def restore(self, state: Mapping[str, Any], calls: Sequence[Call]) -> None:
         """Go on from a state; the next ask builds the model, which is a function of state and data."""
         self._restore_queue(state, calls)
         self._fitted_at = state["fitted_at"]
-        self._growing.restore(state["model"])
+        self._builder.restore(state["model"])
 
     def _pending(self) -> Array:
         return self.archive.u[self.archive.pending(0)]
@@ -118,7 +112,7 @@ class GlobalSearch(ModelBased):
         values = (y[feasible, 0] - model.scaling.mean[0]) / model.scaling.std[0]
         best = float(values.min()) if feasible.any() else None
         scaled = terms.scaled(model.scaling)
-        gp = model.gp.conditioned(torch.from_numpy(self._pending()))
+        gp = self._builder.conditioned(model.gp, to_tensor(self._pending(), model.gp.u))
         inverse = self._base_inverse()
         proposals = []
         for left in range(count, 0, -1):
@@ -127,53 +121,12 @@ class GlobalSearch(ModelBased):
             u = self._maximizer(self.acquisition(Predictor(gp, inverse), scaled, best), near[None], rng)
             proposals.append(self._propose(u, "explore"))
             if left > 1:
-                gp = gp.conditioned(torch.from_numpy(u)[None])
+                gp = self._builder.conditioned(gp, to_tensor(u[None], gp.u))
         return proposals
 
     def _base_inverse(self) -> Tensor | None:
         """Inverse covariance of the points known at the last fit, computed once per fit."""
-        base = self._growing.base
+        base = self._builder.base
         if self._inverse is None or self._inverse[0] is not base:
             self._inverse = base, inverse_covariance(base)
         return self._inverse[1]
-
-
-def _chosen(option: str, choices: Mapping[str, T], given: str) -> T:
-    if given not in choices:
-        raise ArgumentError("options", f"{option!r} to be {' or '.join(map(repr, choices))}", repr(given))
-    return choices[given]
-
-
-def _maximizer(options: GlobalOptions) -> Maximizer:
-    kind, given = _chosen("optimizer", MAXIMIZERS, options.optimizer), options.optimizer_options
-    known = [f.name for f in fields(kind)]
-    if unknown := sorted(set(given) - set(known)):
-        raise ArgumentError("options", f"'optimizer_options' out of {', '.join(known)}", unknown)
-    return kind(**given)
-
-
-def _growing(setup: Setup, options: GlobalOptions) -> GrowingModel:
-    """The model settings the options describe."""
-    _chosen("kernel", PROFILES, options.kernel)
-    scaled = LogNormal(math.sqrt(2.0) + 0.5 * math.log(setup.dim), math.sqrt(3.0))
-    priors: dict[str, tuple[Prior, float]] = {  # each with where a fit starts: its mean, or its mode
-        "paper": (Gamma(3.0, 3.0), 1.0),
-        "dimension": (scaled, math.exp(scaled.mean - scaled.std**2)),
-    }
-    prior, length = _chosen("lengthscale_prior", priors, options.lengthscale_prior)
-    given = {"lengthscale": length, **options.hyperparameters}
-    start = Hyperparameters.start(setup.n_outputs, options.kernel, given)
-    if options.ard:
-        start = replace(start, lengthscale=start.lengthscale.expand(-1, setup.dim).clone())
-    several_modes = RestartedFit(
-        lengthscale_prior=prior,
-        noise_prior=LogNormal(-4.0, 1.0) if options.learn_noise else None,  # BoTorch's
-        tolerance=WARM_FIT.tolerance,
-        fresh=start,
-    )
-    few = not (options.ard or options.learn_noise)
-    fits: dict[str, MapFit | None] = {
-        "map": replace(WARM_FIT, lengthscale_prior=prior) if few else several_modes,
-        "fixed": None,
-    }
-    return GrowingModel(start, _chosen("fit", fits, options.fit), standardize=options.standardize)

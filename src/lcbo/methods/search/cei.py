@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lcbo.acquisition.improvement import LogConstrainedImprovement
 from lcbo.acquisition.maximize import AcquisitionFunction
-from lcbo.acquisition.moments import Predictor
 from lcbo.methods.search.base import GlobalSearch
+from lcbo.models.moments import Predictor
 from lcbo.terms import Terms
 
 

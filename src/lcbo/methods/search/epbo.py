@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from lcbo.acquisition.exact_penalty import ExactPenalty
 from lcbo.acquisition.maximize import AcquisitionFunction
-from lcbo.acquisition.moments import Predictor
 from lcbo.methods.protocol import Setup
 from lcbo.methods.search.base import GlobalSearch
 from lcbo.methods.search.options import EpboOptions
+from lcbo.models.moments import Predictor
 from lcbo.steps.schedules import at
 from lcbo.terms import Terms
 

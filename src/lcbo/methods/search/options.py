@@ -6,42 +6,45 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lcbo.checks import above_zero, choice, integer, mapping, number
+from lcbo.models.options import TRANSFORMS, LearnedModelOptions
 from lcbo.steps.schedules import Growth, Schedule
+
+# The settings of the maximizers, whose module would load SciPy to list the methods.
+OPTIMIZERS = {"adam": ("starts", "steps", "rate"), "lbfgs": ("starts", "steps", "raw")}
 
 
 @dataclass(frozen=True)
-class GlobalOptions:
+class GlobalOptions(LearnedModelOptions):
     """What `cei` and `epbo` share; the defaults are the paper's.
 
     Attributes:
         optimizer: ``adam`` (projected, from uniform starts) or ``lbfgs`` (from the best of many Sobol points
             and of a cloud around the best observed point).
         optimizer_options: ``starts``, ``steps``, and ``rate`` of ``adam`` or ``raw`` of ``lbfgs``.
-        kernel: ``rbf`` or ``matern52``.
-        ard: one lengthscale per variable.
-        fit: ``map`` or ``fixed``.
         lengthscale_prior: ``paper``, Gamma(3, 3), or ``dimension``, BoTorch's
             LogNormal(sqrt 2 + ln(d) / 2, sqrt 3), whose lengthscales grow with the dimension.
-        learn_noise: let the fit learn the noise variance too.
-        fit_every: iterations between fits.
-        hyperparameters: ``lengthscale``, ``outputscale``, ``noise_var`` and prior ``mean``, each a number
-            or one per output; where a fit starts, or where ``fixed`` stays.
-        standardize: z-score outputs over all data.
         transforms: ``zscore``, or before it ``bilog`` of the constraints, or ``original``: that and a
             Gaussian copula of the objective, as in the SCBO paper.
     """
 
     optimizer: str = "adam"  # paper, Table 1
     optimizer_options: Mapping[str, Any] = field(default_factory=dict)
-    kernel: str = "rbf"  # paper, appendix "Algorithm Setup"
-    ard: bool = False  # paper is silent; authors' code
-    fit: str = "map"
     lengthscale_prior: str = "paper"
-    learn_noise: bool = False  # paper: the noise is the constant 0.01
-    fit_every: int = 5  # paper, appendix "Algorithm Setup"
-    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
-    standardize: bool = True
     transforms: str = "zscore"  # paper, appendix "Algorithm Setup"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        known = OPTIMIZERS[choice("options, optimizer", self.optimizer, OPTIMIZERS)]
+        for name, value in mapping("options, optimizer_options", self.optimizer_options).items():
+            choice("options, optimizer_options", name, known)
+            argument = f"options, optimizer_options, {name}"
+            if name == "rate":
+                above_zero(argument, value)
+            else:
+                integer(argument, value, least=2 if name == "raw" else 1)
+        choice("options, lengthscale_prior", self.lengthscale_prior, ("paper", "dimension"))
+        choice("options, transforms", self.transforms, TRANSFORMS)
 
 
 @dataclass(frozen=True)
@@ -53,5 +56,11 @@ class EpboOptions(GlobalOptions):
         rho: penalty factor; a number or a function of k, the evaluations after the initial design.
     """
 
-    beta: float = 2.0  # paper, Table 1; read as 2 sigma (facts.md, section 3)
+    beta: float = 2.0  # paper, Table 1; read as two standard deviations
     rho: Schedule = field(default=Growth(0.0, log=10.0))  # paper, Table 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number("options, beta", self.beta, least=0.0)
+        if not callable(self.rho):
+            number("options, rho", self.rho, least=0.0)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from lcbo.acquisition.moments import Predictor, inverse_covariance
 from lcbo.models.data import merge
 from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.moments import Predictor, inverse_covariance
 
 DIM, OUTPUTS = 3, 3
 
@@ -53,9 +53,9 @@ def test_moments_and_gradients_equal_autograd_through_the_model(
 def test_variance_at_a_data_point_stays_positive_and_right(noise: float) -> None:
     """``var = outputscale - k^T K^-1 k`` cancels almost completely there."""
     gp = model("rbf", False, noise)
-    var = Predictor(gp, inverse_covariance(gp))(gp.x.numpy()).var
+    var = Predictor(gp, inverse_covariance(gp))(gp.u.numpy()).var
     assert (var > 0.0).all()
-    np.testing.assert_allclose(var, gp.predict(gp.x)[1].numpy(), rtol=1e-4, atol=1e-13)
+    np.testing.assert_allclose(var, gp.predict(gp.u)[1].numpy(), rtol=1e-4, atol=1e-13)
 
 
 @pytest.mark.parametrize("missing", [False, True])

@@ -1,9 +1,9 @@
 """How much a batch of evaluations would reduce the uncertainty of the gradient at one point.
 
-For output ``i``, data D and a batch Z, with ``v = cov_D(grad f(x), f(Z))`` (``d x b``) and
+For output ``i``, data D and a batch Z, with ``v = cov_D(grad f(u), f(Z))`` (``d x b``) and
 ``C = cov_D(f(Z), f(Z)) + noise_var I`` the trace of the posterior gradient covariance falls by
 
-    R_i(Z) = tr(v C^-1 v^T),     alpha_i(x, Z) = trace_i(D) - R_i(Z)          (paper, Eq. for alpha)
+    R_i(Z) = tr(v C^-1 v^T),     alpha_i(u, Z) = trace_i(D) - R_i(Z)          (paper, Eq. for alpha)
 
 No y enters, so pending and hypothetical points are handled exactly.
 """
@@ -28,9 +28,9 @@ class _Batches:
     Attributes:
         reduction: ``s x B``.
         response: ``T = C^-1 v^T`` as ``B x s x b x d``.
-        white: ``L^-1 k(X, Z)`` as ``B x n x P``.
+        white: ``L^-1 k(U, Z)`` as ``B x n x P``.
         phi1_data: ``B x n x P``.
-        phi1_here, phi2_here: ``B x P``, at the distance to x.
+        phi1_here, phi2_here: ``B x P``, at the distance to u.
         phi1_pair: ``B x s x b x b``.
     """
 
@@ -44,12 +44,12 @@ class _Batches:
 
 
 class GradientInformation:
-    """The reductions ``R_i`` and their gradients in Z at one point ``x`` of one model."""
+    """The reductions ``R_i`` and their gradients in Z at one point ``u`` of one model."""
 
-    def __init__(self, gp: BatchedGP, x: Tensor) -> None:
-        self.gp, self.x = gp, x
-        self.tangent = gp.whiten(gp.gradient_cross(x))
-        self.cov = gp.prior_gradient_cov(len(x)) - self.tangent.transpose(-1, -2) @ self.tangent
+    def __init__(self, gp: BatchedGP, u: Tensor) -> None:
+        self.gp, self.u = gp, u
+        self.tangent = gp.whiten(gp.gradient_cross(u))
+        self.cov = gp.prior_gradient_cov(len(u)) - self.tangent.transpose(-1, -2) @ self.tangent
 
     @property
     def trace(self) -> Tensor:
@@ -68,7 +68,7 @@ class GradientInformation:
         """
         hyper = self.gp.hyper
         white = self.gp.whiten(self.gp.cross(z))
-        _, phi1, _ = PROFILES[hyper.kernel](squared_distance(self.x[None], z, hyper.lengthscale))
+        _, phi1, _ = PROFILES[hyper.kernel](squared_distance(self.u[None], z, hyper.lengthscale))
         v = self._prior_slope(z, phi1) - self.tangent.transpose(-1, -2) @ white
         var = (hyper.outputscale[:, None] - white.square().sum(-2)).clamp_min(0.0)
         return v, var + hyper.noise_var[:, None]
@@ -82,7 +82,7 @@ class GradientInformation:
             var: its predictive variance with noise, ``B``.
         """
         grown = object.__new__(GradientInformation)
-        grown.x, grown.gp = self.x, self.gp.conditioned(z[None])
+        grown.u, grown.gp = self.u, self.gp.conditioned(z[None])
         row = (v / var.sqrt()[:, None])[:, None, :]
         grown.tangent = torch.cat([self.tangent, row], -2)
         grown.cov = self.cov - row.transpose(-1, -2) @ row
@@ -110,7 +110,7 @@ class GradientInformation:
         gram = parts.response @ parts.response.transpose(-1, -2)
         response = parts.response.reshape(batch, -1, dim)
 
-        away = (self.x - points) * inv2
+        away = (self.u - points) * inv2
         along = (response * away).sum(-1, keepdim=True)
         through_slope = (
             parts.phi1_here[..., None] * response * inv2 - parts.phi2_here[..., None] * along * away
@@ -121,7 +121,7 @@ class GradientInformation:
         pull = self.gp.unwhiten(spread - self.tangent @ response.transpose(-1, -2)) * parts.phi1_data
         if not self.gp.complete:
             pull = pull * self.gp.present[:, :, None]
-        through_data = (pull.transpose(-1, -2) @ self.gp.x - pull.sum(-2)[..., None] * points) * inv2
+        through_data = (pull.transpose(-1, -2) @ self.gp.u - pull.sum(-2)[..., None] * points) * inv2
 
         push = gram * parts.phi1_pair
         through_pairs = (push.sum(-1, keepdim=True) * z - push @ z) * inv2[:, None]
@@ -136,11 +136,11 @@ class GradientInformation:
         points = z.reshape(-1, dim)
         profile = PROFILES[hyper.kernel]
         scale = hyper.outputscale[:, None, None]
-        phi, phi1_data, _ = profile(squared_distance(self.gp.x, points, hyper.lengthscale))
+        phi, phi1_data, _ = profile(squared_distance(self.gp.u, points, hyper.lengthscale))
         cross = scale * phi
         if not self.gp.complete:
             cross = cross * self.gp.present[:, :, None]
-        _, phi1_here, phi2_here = profile(squared_distance(self.x[None], points, hyper.lengthscale))
+        _, phi1_here, phi2_here = profile(squared_distance(self.u[None], points, hyper.lengthscale))
         white = self.gp.whiten(cross)
         v = self._prior_slope(points, phi1_here) - self.tangent.transpose(-1, -2) @ white
         v = v.view(batch, dim, starts, size).permute(0, 2, 3, 1)
@@ -157,5 +157,5 @@ class GradientInformation:
     def _prior_slope(self, z: Tensor, phi1: Tensor) -> Tensor:
         """Prior covariance between the gradient at x and values at ``z``: ``B x d x p``."""
         hyper = self.gp.hyper
-        scaled = (z - self.x).T / hyper.lengthscale.square()[..., None]
+        scaled = (z - self.u).T / hyper.lengthscale.square()[..., None]
         return hyper.outputscale[:, None, None] * phi1 * scaled

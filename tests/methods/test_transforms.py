@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
-from lcbo.models.transforms import bilog, copula, original
+from lcbo.methods.base.transforms import bilog, copula, original
 from lcbo.terms import Term, Terms
 
 TERMS = Terms((Term(1, 1.0, 3.0), Term(2, 1.0, 1.0), Term(2, -1.0, -0.5), Term(3, 1.0, 0.2, True, 0.1)))

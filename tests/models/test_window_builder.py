@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from lcbo.errors import ModelError, NumericalRescueWarning
-from lcbo.models import surrogate as module
+from lcbo.models import builder as module
+from lcbo.models.builder import Model, WindowBuilder
 from lcbo.models.data import Data
 from lcbo.models.fit import MapFit
 from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.models.lattice import LatticeFit
 from lcbo.models.repeats import Repeats
-from lcbo.models.surrogate import Model, Surrogate
 
 DIM = 4
 
@@ -25,12 +25,14 @@ def start(n_outputs: int = 1, noise_var: float = 0.01, kernel: str = "rbf") -> H
     return Hyperparameters(ones[:, None], 0.69 * ones, noise_var * ones, 0.0 * ones, kernel)
 
 
-def surrogate(fit: MapFit | LatticeFit | None = None, n_outputs: int = 1, **settings: Any) -> Surrogate:
+def window_builder(
+    fit: MapFit | LatticeFit | None = None, n_outputs: int = 1, **settings: Any
+) -> WindowBuilder:
     settings = {"standardize": True, "average_repeats": False, "noise_var": (None,) * n_outputs} | settings
-    return Surrogate(settings.pop("start", start(n_outputs)), fit, **settings)
+    return WindowBuilder(settings.pop("start", start(n_outputs)), fit, **settings)
 
 
-def build(built: Surrogate, u: np.ndarray, y: np.ndarray, refit: bool = True) -> Model:
+def build(built: WindowBuilder, u: np.ndarray, y: np.ndarray, refit: bool = True) -> Model:
     repeats = Repeats(built.noise_var)
     for point, outputs in zip(u, y, strict=True):
         repeats.add(point, outputs)
@@ -68,7 +70,7 @@ FITS = {"lattice": LatticeFit(), "map": MapFit(), "fixed": None}
 @pytest.mark.parametrize("kernel", ["rbf", "matern52"])
 def test_hard_windows_give_finite_models(window: str, fit: str, kernel: str) -> None:
     u, y = windows()[window]
-    built = surrogate(FITS[fit], start=start(kernel=kernel))
+    built = window_builder(FITS[fit], start=start(kernel=kernel))
     for refit in (True, False, True):
         model = build(built, u, y, refit)
     post = model.gp.posterior(torch.from_numpy(u[0]))
@@ -82,7 +84,7 @@ def test_near_duplicates_without_noise_are_rescued() -> None:
     u = np.random.default_rng(0).random((10, DIM))
     near = np.concatenate([u, u + 1e-12])
     with pytest.warns(NumericalRescueWarning, match="jitter"):
-        model = build(surrogate(start=start(noise_var=0.0)), near, smooth(near))
+        model = build(window_builder(start=start(noise_var=0.0)), near, smooth(near))
     post = model.gp.posterior(torch.from_numpy(u[0]))
     mean = post.mean.numpy() * model.scaling.std + model.scaling.mean
     np.testing.assert_allclose(mean, smooth(u[:1])[0], atol=1e-3)
@@ -99,7 +101,7 @@ def test_the_ladder_is_walked_rung_by_rung(failures: int, monkeypatch: pytest.Mo
         return BatchedGP(data, hyper)
 
     monkeypatch.setattr(module, "BatchedGP", fragile)
-    built = surrogate(start=start(noise_var=1e-12))
+    built = window_builder(start=start(noise_var=1e-12))
     u, y = windows()["duplicates"]
     if failures == 0:
         build(built, u, y)
@@ -121,10 +123,10 @@ def test_the_ladder_is_walked_rung_by_rung(failures: int, monkeypatch: pytest.Mo
 def test_averaged_repeats_are_one_observation_each() -> None:
     u, y = windows()["duplicates"]
     y = y + 0.1 * np.random.default_rng(1).standard_normal(y.shape)
-    averaged = build(surrogate(average_repeats=True, standardize=False), u, y)
+    averaged = build(window_builder(average_repeats=True, standardize=False), u, y)
     by_hand = np.concatenate([np.stack([y[[i, 12 + i, 17 + i]].mean(0) for i in range(5)]), y[5:12]])
-    expected = build(surrogate(standardize=False), u[:12], by_hand)
-    weighted = build(surrogate(standardize=False), u, y)
+    expected = build(window_builder(standardize=False), u[:12], by_hand)
+    weighted = build(window_builder(standardize=False), u, y)
     x = torch.full((DIM,), 0.4, dtype=torch.float64)
     torch.testing.assert_close(averaged.gp.posterior(x).mean, expected.gp.posterior(x).mean)
     torch.testing.assert_close(averaged.gp.posterior(x).gradient_cov, expected.gp.posterior(x).gradient_cov)
@@ -132,7 +134,7 @@ def test_averaged_repeats_are_one_observation_each() -> None:
 
 
 def test_fixed_hyperparameters_are_never_touched() -> None:
-    built = surrogate()
+    built = window_builder()
     given = built.hyper
     for window in ("duplicates", "constant", "fewer points than variables"):
         assert build(built, *windows()[window]).gp.hyper is given
@@ -141,14 +143,14 @@ def test_fixed_hyperparameters_are_never_touched() -> None:
 
 def test_without_standardization_outputs_keep_their_units() -> None:
     u, y = windows()["duplicates"]
-    model = build(surrogate(standardize=False), u, 1e3 + y)
+    model = build(window_builder(standardize=False), u, 1e3 + y)
     np.testing.assert_array_equal(model.scaling.mean, [0.0])
     np.testing.assert_array_equal(model.scaling.std, [1.0])
 
 
 def test_hyperparameters_change_only_when_refitted() -> None:
     u, y = windows()["duplicates"]
-    built = surrogate(LatticeFit())
+    built = window_builder(LatticeFit())
     first = build(built, u, y, refit=False).gp.hyper  # the first build always fits
     assert first is not built.start
     assert build(built, u, -(y**2), refit=False).gp.hyper is first
@@ -159,7 +161,7 @@ def test_hyperparameters_change_only_when_refitted() -> None:
 def test_a_switched_kernel_holds_from_the_next_fit(kernel: str) -> None:
     other = {"rbf": "matern52", "matern52": "rbf"}[kernel]
     u, y = windows()["duplicates"]
-    built = surrogate(LatticeFit(), start=start(kernel=kernel))
+    built = window_builder(LatticeFit(), start=start(kernel=kernel))
     assert build(built, u, y).gp.hyper.kernel == kernel
     built.kernel = other
     assert build(built, u, y, refit=False).gp.hyper.kernel == kernel
@@ -168,7 +170,7 @@ def test_a_switched_kernel_holds_from_the_next_fit(kernel: str) -> None:
 
 def test_known_noise_is_the_least_the_lattice_learns() -> None:
     u, y = windows()["duplicates"]
-    model = build(surrogate(LatticeFit(), noise_var=(0.04,)), u, y)
+    model = build(window_builder(LatticeFit(), noise_var=(0.04,)), u, y)
     assert float(model.gp.hyper.noise_var[0]) * model.scaling.std[0] ** 2 >= 0.04 * (1.0 - 1e-9)
 
 
@@ -180,6 +182,6 @@ def test_repeats_of_the_whole_run_inform_a_window_without_any() -> None:
     for _ in range(20):
         agreeing.add(u[0], np.zeros(1))
         scattered.add(u[0], 0.3 * rng.standard_normal(1))
-    quiet = surrogate(LatticeFit()).build(u, y, agreeing, True).gp.hyper
-    noisy = surrogate(LatticeFit()).build(u, y, scattered, True).gp.hyper
+    quiet = window_builder(LatticeFit()).build(u, y, agreeing, True).gp.hyper
+    noisy = window_builder(LatticeFit()).build(u, y, scattered, True).gp.hyper
     assert float(quiet.noise_var[0]) < 0.01 * float(noisy.noise_var[0])

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from lcbo.acquisition.information import GradientInformation
 from lcbo.models.data import merge
 from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.information import GradientInformation
 
 DIM = 4
 

@@ -1,10 +1,10 @@
 """Predictor mean and variance at many points at once, with gradients pulled back in closed form.
 
-An acquisition value depends on ``x`` only through the means and variances of all outputs there, so its
-gradient needs no ``B x q x d`` array of slopes. With ``k = k(X, x)`` and ``w = K^-1 k``:
+An acquisition value depends on ``u`` only through the means and variances of all outputs there, so its
+gradient needs no ``B x q x d`` array of slopes. With ``k = k(U, u)`` and ``w = K^-1 k``:
 
     mean = m + alpha^T k,   var = outputscale - k^T w
-    da/dx = sum over outputs and data of  (a_mean alpha_i - 2 a_var w_i) dk(X_i, x)/dx
+    da/du = sum over outputs and data of  (a_mean alpha_i - 2 a_var w_i) dk(U_i, u)/du
 
 Arrays with a data dimension are torch's; the small ones that go in and out are NumPy's, whose calls on a
 few dozen numbers cost a fraction of torch's.
@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lcbo.models.border import to_array, to_tensor
 from lcbo.models.gp import BatchedGP
 from lcbo.models.kernels import PROFILES
 from lcbo.types import Array
@@ -52,15 +53,15 @@ class Moments:
             by_var: ``B x q`` derivatives in ``var``.
         """
         gp, inverse_square = self._predictor.gp, self._predictor.inverse_square
-        weight = self._solved * torch.from_numpy(-2.0 * by_var)[:, None, :]
-        weight.addcmul_(gp.alpha[:, :, None], torch.from_numpy(by_mean)[:, None, :]).mul_(self._slope)
+        weight = self._solved * to_tensor(-2.0 * by_var, self._z)[:, None, :]
+        weight.addcmul_(gp.alpha[:, :, None], to_tensor(by_mean, self._z)[:, None, :]).mul_(self._slope)
         if inverse_square.shape[-1] == 1:
             pull = torch.mm(inverse_square.T, weight.flatten(1)).view(-1, len(self._z))
-            gradient = torch.addmm(pull.sum(0)[:, None] * self._z, pull.T, gp.x, beta=-1.0)
+            gradient = torch.addmm(pull.sum(0)[:, None] * self._z, pull.T, gp.u, beta=-1.0)
         else:
-            pull = weight.mT @ gp.x - weight.sum(-2)[..., None] * self._z
+            pull = weight.mT @ gp.u - weight.sum(-2)[..., None] * self._z
             gradient = (pull * inverse_square[:, None, :]).sum(0)
-        return gradient.numpy()
+        return to_array(gradient)
 
 
 def inverse_covariance(gp: BatchedGP) -> Tensor | None:
@@ -90,25 +91,27 @@ class Predictor:
         self.gp = gp
         self.inverse_square = gp.hyper.lengthscale.square().reciprocal()
         self._isotropic = self.inverse_square.shape[-1] == 1
-        self._points = gp.x[None] if self._isotropic else gp.x / gp.hyper.lengthscale[:, None, :]
+        self._points = gp.u[None] if self._isotropic else gp.u / gp.hyper.lengthscale[:, None, :]
         self._norms = self._points.square().sum(-1, keepdim=True)
+        self._prior_mean = to_array(gp.hyper.mean)[:, None]
+        self._prior_var = to_array(gp.hyper.outputscale)[:, None]
         self._inverse = inverse
         if inverse is not None:
             known, n = inverse.shape[-1], gp.factor.shape[-1]
-            units = torch.eye(n, dtype=gp.x.dtype)[:, known:].expand(len(gp.factor), -1, -1)
+            units = torch.diag(gp.u.new_ones(n))[:, known:].expand(len(gp.factor), -1, -1)
             self._rows = gp.unwhiten(units)
 
     def __call__(self, points: Array) -> Moments:
         """Return the moments at ``q x d`` points."""
-        gp, hyper, z = self.gp, self.gp.hyper, torch.from_numpy(points)
+        gp, hyper, z = self.gp, self.gp.hyper, to_tensor(points, self.gp.u)
         scale = hyper.outputscale[:, None, None]
         phi, phi1, _ = PROFILES[hyper.kernel](self._squared_distance(z))
         cross = scale * phi
         if not gp.complete:
             cross = cross * gp.present[:, :, None]
         solved = self._solve(cross)
-        mean = torch.bmm(gp.alpha[:, None, :], cross)[:, 0].numpy() + hyper.mean.numpy()[:, None]
-        var = hyper.outputscale.numpy()[:, None] - (cross * solved).sum(-2).numpy()
+        mean = to_array(torch.bmm(gp.alpha[:, None, :], cross)[:, 0]) + self._prior_mean
+        var = self._prior_var - to_array((cross * solved).sum(-2))
         slope = cross if phi1 is phi else scale * phi1
         return Moments(mean, np.maximum(var, LEAST_VARIANCE), z, slope, solved, self)
 
