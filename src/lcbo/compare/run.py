@@ -11,7 +11,6 @@ from typing import Any
 from lcbo.compare.score import checkpoints
 from lcbo.evaluation.evaluate import Attempt
 from lcbo.evaluation.evaluator import InProcess
-from lcbo.loop.interrupt import Interrupts
 from lcbo.loop.loop import Loop
 from lcbo.loop.minimize import make_evaluator
 from lcbo.loop.progress import ProgressBar
@@ -59,9 +58,9 @@ def run_to_end(
             store.set_meta(comparison=kept)
 
     start = time.process_time()
-    with evaluator, Interrupts() as interrupts, ProgressBar(optimizer, False, stopping) as bar:
+    with evaluator, ProgressBar(optimizer, False, stopping) as bar:
         keep()  # it may have been killed between the tell and the checkpoint
-        Loop(optimizer, evaluator, interrupts, retries).run(stopping, keep, bar)
+        Loop(optimizer, evaluator, retries).run(stopping, keep, bar)
     kept["seconds"] = before + time.process_time() - start - clock.seconds
     return kept
 
