@@ -284,7 +284,7 @@ def test_error_of_the_solver_is_clear(monkeypatch: pytest.MonkeyPatch) -> None:
     def solve(*_: object, **__: object) -> None:
         raise ValueError("no such radius")
 
-    monkeypatch.setattr("lcbo.methods.classical.cobyqa.minimize", solve)
+    monkeypatch.setattr("lcbo.methods.classical.scipy_solvers.minimize", solve)
     method = registry.make("cobyqa", setup())
     for p in method.ask():
         method.tell(p.id, np.array([p.u.sum(), 0.0]))

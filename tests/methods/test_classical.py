@@ -14,8 +14,8 @@ from scipy.stats import qmc
 
 import lcbo
 from lcbo.methods import registry
-from lcbo.methods.base.design import initial_design
 from lcbo.methods.base.model_free import ModelFree
+from lcbo.methods.base.queued import initial_design
 from lcbo.methods.protocol import Array, Method, Proposal, Setup
 from lcbo.scaling import Scaling
 from lcbo.terms import Term, Terms

@@ -12,7 +12,7 @@ import lcbo
 import lcbo.testing
 from lcbo import ArgumentError, Candidate, Optimizer, Problem
 from lcbo.methods import registry
-from lcbo.methods.base.design import initial_design
+from lcbo.methods.base.queued import initial_design
 from lcbo.steps.schedules import Power
 from lcbo.testing import Check, Subject
 from lcbo.testing.reproducibility import (

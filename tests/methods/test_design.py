@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lcbo.methods.base.design import initial_design
+from lcbo.methods.base.queued import initial_design
 from lcbo.methods.protocol import Setup
 from lcbo.terms import Terms
 

@@ -8,8 +8,7 @@ import pytest
 from lcbo.methods.base.archive import Archive
 from lcbo.methods.lcbo.local_model import Window
 from lcbo.methods.lcbo.options import LcboOptions
-from lcbo.methods.lcbo.regime import NOISY, QUIET, BatchSizes, NoiseRegime
-from lcbo.methods.lcbo.restart import Retreat
+from lcbo.methods.lcbo.regime import NOISY, QUIET, BatchSizes, NoiseRegime, retreat
 from lcbo.methods.protocol import Setup
 from lcbo.models.repeats import Repeats
 from lcbo.steps.step import Iterate
@@ -74,7 +73,7 @@ def test_only_unknown_noise_is_probed(noise_var: float | None, repeats: int) -> 
 
 def test_retreat_goes_halfway_back_when_all_evaluations_of_the_iterate_failed() -> None:
     iterate = Iterate(np.array([0.5, 0.5]), np.array([0.2, -0.1]))
-    back = Retreat()(iterate, archive([None, None]), [0, 1])
+    back = retreat(iterate, archive([None, None]), [0, 1])
     assert back is not None
     np.testing.assert_allclose(back.u, [0.4, 0.55])
     np.testing.assert_allclose(back.step, [0.1, -0.05])
@@ -85,6 +84,6 @@ def test_retreat_goes_halfway_back_when_all_evaluations_of_the_iterate_failed() 
 )
 def test_retreat_leaves_an_iterate_that_can_be_stepped_from(outputs: list[float | None], step: float) -> None:
     iterate = Iterate(np.full(2, 0.5), np.full(2, step))
-    assert Retreat()(iterate, archive(outputs), [0, 1]) is None
+    assert retreat(iterate, archive(outputs), [0, 1]) is None
     elsewhere = archive([None, None], u=np.full(2, 0.4))
-    assert Retreat()(iterate, elsewhere, [0, 1]) is None
+    assert retreat(iterate, elsewhere, [0, 1]) is None

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from lcbo.steps.radius import RATE, Radius
+from lcbo.steps.linearized import RATE, Radius
 
 BOUNDS = (0.02, 0.5)
 EAST, NORTH = np.array([0.1, 0.0]), np.array([0.0, 0.3])

@@ -7,9 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from lcbo.steps.linearized import LinearizedStep, Margin
+from lcbo.steps.linearized import LinearizedStep, Margin, Radius
 from lcbo.steps.penalty import PenaltyStep
-from lcbo.steps.radius import Radius
 from lcbo.steps.schedules import Power
 from lcbo.steps.step import Iterate, LocalPosterior, Step
 

@@ -140,7 +140,7 @@ class KnowsNoFailure(Sound):
 
 class TriesTheDesignAgain(Sound):
     def _refill(self) -> None:
-        if len(self._told()) == 0:
+        if len(self.archive.recent(None)) == 0:
             self._queue = [(u, "init") for u in self.archive.u[:4].copy()]
         else:
             super()._refill()
@@ -153,7 +153,7 @@ class CountsDataTwice(Sound):
 
 class DividesByTheSpread(Sound):
     def steps(self) -> Array:
-        y = self.archive.y[self._told()]
+        y = self.archive.y[self.archive.recent(None)]
         with np.errstate(all="ignore"):
             return super().steps() * (1.0 + 0.0 * y[0] / np.nanstd(y, axis=0)).sum()
 
@@ -217,7 +217,7 @@ class LeavesAThread(Sound):
 
 class ReadsEqualitiesAsUpperBounds(Sound):
     def best(self) -> int:
-        told = self._told()
+        told = self.archive.recent(None)
         y = self.archive.y[told]
         excess = np.maximum(y[:, 1] - self.setup.terms.threshold[0], 0.0)
         return int(told[np.lexsort((y[:, 0], excess))[0]])
@@ -225,7 +225,7 @@ class ReadsEqualitiesAsUpperBounds(Sound):
 
 class LooksAtTheObjectiveAlone(Sound):
     def best(self) -> int:
-        told = self._told()
+        told = self.archive.recent(None)
         return int(told[np.nanargmin(self.archive.y[told, 0])])
 
 

@@ -19,29 +19,17 @@ from lcbo.types import Array as Array
 
 @dataclass(frozen=True)
 class Setup:
-    """All a method knows about the problem.
+    """All a method knows about the problem."""
 
-    Attributes:
-        dim: number of free variables ``d``.
-        n_outputs: number of output rows ``1 + m``.
-        terms: the conditions.
-        noise_var: per row, in squared user units; ``0.0`` means deterministic, ``None`` unknown.
-        budget: evaluations in all, or ``None`` when open-ended.
-        n_init: size of the initial design, points of ``starts`` included.
-        starts: ``k x d`` points of the unit cube to evaluate first.
-        seed: root of every random stream.
-        device: where the models compute, by PyTorch's name; ``"cuda"`` is the first accelerator.
-    """
-
-    dim: int
-    n_outputs: int
-    terms: Terms
-    noise_var: tuple[float | None, ...]
-    budget: int | None
-    n_init: int
-    starts: Array
-    seed: int
-    device: str = "cpu"
+    dim: int  # number of free variables, d
+    n_outputs: int  # number of output rows, 1 + m
+    terms: Terms  # the conditions
+    noise_var: tuple[float | None, ...]  # per row, in squared user units; 0.0: deterministic, None: unknown
+    budget: int | None  # evaluations in all; None: open-ended
+    n_init: int  # size of the initial design, points of `starts` included
+    starts: Array  # k x d, points of the unit cube to evaluate first
+    seed: int  # root of every random stream
+    device: str = "cpu"  # where the models compute, by PyTorch's name; "cuda" is the first accelerator
 
 
 @dataclass(frozen=True)
@@ -115,13 +103,13 @@ class Method(ABC):
     def tell(self, id: int, y: Array | None) -> None:
         """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
 
-    @abstractmethod
     def recommend(self) -> Array | None:
-        """Return the point the model believes best, or ``None`` before there is a model."""
+        """Return the point the model believes best; ``None`` without a model: the best observed one."""
+        return None
 
-    @abstractmethod
-    def belief(self, u: Array) -> Belief | None:
+    def belief(self, u: Array) -> Belief | None:  # noqa: ARG002  (for methods with a model)
         """Return the model's belief at a point, or ``None`` where the method has no model."""
+        return None
 
     @abstractmethod
     def info(self) -> Mapping[str, float]:

@@ -17,25 +17,50 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lcbo.steps.radius import Radius
-from lcbo.steps.step import Iterate, LocalPosterior, Step
+from lcbo.steps.step import Iterate, LocalPosterior, Step, unit
 from lcbo.types import Array
 
 # Rounds of the augmented Lagrangian, gradient steps in each, its penalty: on random problems the step
 # then agrees with an SQP solver to a thousandth of the radius.
 OUTER, INNER, PENALTY = 12, 30, 10.0
 INSIDE = 1e-3  # of the radius: lands a step just inside an inequality that is known exactly
+RATE = 0.3  # of the radius per step
+
+
+@dataclass
+class Radius:
+    """The radius of the next step, in unit-cube length, controlled by the angle between consecutive steps.
+
+    Comparing noisy values would shrink the radius to nothing; the angle needs no values. Steps that keep
+    their direction lengthen the radius, steps that turn back shorten it, and the remaining budget caps it
+    so that a run ends with small steps.
+
+    Attributes:
+        now: its value.
+        least: early a floor, which keeps one stiff direction from stopping progress in all others; late
+            the floor falls to a tenth of it, for precision.
+        most: the cap at the start; it falls with the square root of what is left of the budget.
+    """
+
+    now: float
+    least: float
+    most: float
+
+    def adapt(self, step: Array, last_step: Array, spent: float | None) -> None:
+        """Multiply by ``exp(0.3 cos(step, last_step))``, within floor and cap; arguments as of `Step`."""
+        left = 0.25 if spent is None else max(1.0 - spent, 0.0)
+        floor = self.least * max(left, 0.1)
+        cap = self.most if spent is None else max(self.least, self.most * math.sqrt(left))
+        size = float(np.linalg.norm(step) * np.linalg.norm(last_step))
+        cosine = float(step @ last_step) / size if size > 0.0 else 0.0
+        self.now = min(max(self.now * math.exp(RATE * cosine), floor), cap)
 
 
 @dataclass(frozen=True)
 class Margin:
-    """``kappa * sigma_i + 1e-3 * r * |grad c_i|`` for an inequality, 0 for an equality.
+    """``kappa * sigma_i + 1e-3 * r * |grad c_i|`` for an inequality, 0 for an equality."""
 
-    Attributes:
-        deviations: ``kappa``, posterior standard deviations kept from an inequality.
-    """
-
-    deviations: float
+    deviations: float  # kappa
 
     def __call__(self, local: LocalPosterior, radius: float) -> Array:
         """Return the margins, ``T``, to be added to the values of the terms."""
@@ -70,16 +95,10 @@ class LinearizedStep(Step):
 
 
 def linearized_step(local: LocalPosterior, margin: Array, radius: float) -> Array:
-    """Return the step ``s``, ``d``, in a ball of a radius; ``u + s`` is inside the unit cube.
-
-    Args:
-        local: posterior at the iterate.
-        margin: ``T``, added to the values of the terms.
-        radius: of the ball, in unit-cube length.
-    """
+    """Return the step ``s``, ``d``, in a ball; ``T`` margins are added to the values of the terms."""
     u, slopes, values = local.u, local.slopes, local.values + margin
     low, high = -u / radius, (1.0 - u) / radius
-    goal = _unit(local.objective)
+    goal = unit(local.objective)
     norms = np.linalg.norm(slopes, axis=1)
     useful = norms > 0.0
     rows, two_sided = slopes[useful] / norms[useful, None], local.equality[useful]
@@ -87,7 +106,7 @@ def linearized_step(local: LocalPosterior, margin: Array, radius: float) -> Arra
     offset = np.clip(values[useful] / (norms[useful] * radius), -3.0, 3.0)
     step = project(-goal, low, high)
     if len(rows):
-        step = _augmented_lagrangian(step, goal, rows, offset, two_sided, low, high)
+        step = _augmented_lagrangian(step, goal, rows, offset, two_sided, (low, high))
     displacement: Array = np.clip(u + radius * step, 0.0, 1.0) - u
     return displacement
 
@@ -98,8 +117,7 @@ def _augmented_lagrangian(
     rows: Array,
     offset: Array,
     two_sided: NDArray[np.bool_],
-    low: Array,
-    high: Array,
+    box: tuple[Array, Array],
 ) -> Array:
     """Solve the scale-free problem; rows are ``T x d`` unit vectors, ``offset`` is ``T``."""
 
@@ -112,7 +130,7 @@ def _augmented_lagrangian(
     for _ in range(OUTER):
         ahead, momentum = step, 1.0
         for _ in range(INNER):
-            new = project(ahead - (goal + force(multiplier, ahead) @ rows) / curvature, low, high)
+            new = project(ahead - (goal + force(multiplier, ahead) @ rows) / curvature, *box)
             change = new - step
             uphill = (ahead - new) @ change > 0.0
             step = new
@@ -153,9 +171,3 @@ def project(s: Array, low: Array, high: Array) -> Array:
             break
         factor = following
     return inside
-
-
-def _unit(vector: Array) -> Array:
-    norm = np.linalg.norm(vector)
-    unit: Array = vector / norm if norm > 0.0 else vector
-    return unit

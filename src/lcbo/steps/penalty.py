@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from lcbo.steps.schedules import Schedule, at
-from lcbo.steps.step import Iterate, LocalPosterior, Step
+from lcbo.steps.step import Iterate, LocalPosterior, Step, unit
 from lcbo.types import Array
 
 
+@dataclass(frozen=True)
 class PenaltyStep(Step):
-    """One projected gradient step on Q in iteration k, with penalty factor ``rho_k`` and length ``eta_k``.
+    """One projected gradient step on Q in iteration k, with penalty factor ``rho_k`` and length ``eta_k``."""
 
-    Args:
-        rho: penalty factor.
-        eta: step length.
-        normalize: divide the gradient of Q by its Euclidean norm.
-    """
-
-    def __init__(self, rho: Schedule, eta: Schedule, normalize: bool) -> None:
-        self.rho = rho
-        self.eta = eta
-        self.normalize = normalize
+    rho: Schedule
+    eta: Schedule
+    normalize: bool  # divide the gradient of Q by its Euclidean norm
 
     def __call__(self, local: LocalPosterior, last_step: Array, k: int, spent: float | None) -> Iterate:  # noqa: ARG002
         """Return the next iterate; see `Step`."""
@@ -45,12 +41,6 @@ def penalty_gradient(local: LocalPosterior, rho: float) -> Array:
 
 
 def projected_step(u: Array, gradient: Array, eta: float, normalize: bool) -> Array:
-    """``P(u - eta * g)`` onto the unit cube, ``g`` divided by its Euclidean norm when asked.
-
-    A zero gradient leaves the point where it is.
-    """
-    if normalize:
-        norm = np.linalg.norm(gradient)
-        gradient = gradient / norm if norm > 0.0 else gradient
-    moved: Array = np.clip(u - eta * gradient, 0.0, 1.0)
+    """``P(u - eta * g)`` onto the unit cube, ``g`` divided by its Euclidean norm when asked."""
+    moved: Array = np.clip(u - eta * (unit(gradient) if normalize else gradient), 0.0, 1.0)
     return moved

@@ -11,11 +11,7 @@ from lcbo.checks import number
 
 @dataclass(frozen=True)
 class Power:
-    """``scale * k ** exponent``.
-
-    The paper's penalty is ``Power(10, 1/4)``; the theorem's are ``Power(1, 1/4)`` for the penalty and
-    ``Power(1 / (2 L), -1/2)`` for the step.
-    """
+    """``scale * k ** exponent``; the paper's penalty is ``Power(10, 1/4)``."""
 
     scale: float
     exponent: float
@@ -42,11 +38,7 @@ Schedule = float | Callable[[int], float]
 
 
 def at(schedule: Schedule, k: int, argument: str = "schedule") -> float:
-    """Return a schedule's value at iteration ``k``, at least 0; a plain number is constant.
-
-    Raises:
-        ArgumentError: the value is not such a number; the error names ``argument``.
-    """
+    """Return a schedule's value at iteration ``k``, at least 0; the error otherwise names ``argument``."""
     if not callable(schedule):
         return number(argument, schedule, 0.0)
     return number(f"{argument} at k = {k}", schedule(k), 0.0)

@@ -15,36 +15,22 @@ from lcbo.types import Array
 
 @dataclass(frozen=True)
 class LocalPosterior:
-    """Posterior means of values and gradients at one point, in standardized outputs.
+    """Posterior means of values and gradients at one point, in standardized outputs."""
 
-    Attributes:
-        u: ``d`` point of the unit cube.
-        objective: ``d`` gradient of f.
-        values: ``T`` values of the terms, feasible when ``<= 0`` (``= 0``).
-        slopes: ``T x d`` gradients of the terms.
-        deviations: ``T`` standard deviations of the values.
-        equality: ``T`` flags.
-    """
-
-    u: Array
-    objective: Array
-    values: Array
-    slopes: Array
-    deviations: Array
-    equality: NDArray[np.bool_]
+    u: Array  # d, of the unit cube
+    objective: Array  # d, gradient of f
+    values: Array  # T, of the terms, feasible when <= 0 (= 0)
+    slopes: Array  # T x d, gradients of the terms
+    deviations: Array  # T, standard deviations of the values
+    equality: NDArray[np.bool_]  # T
 
 
 @dataclass(frozen=True)
 class Iterate:
-    """Where a run stands and how it came there.
+    """Where a run stands and how it came there."""
 
-    Attributes:
-        u: ``d`` point of the unit cube.
-        step: ``d`` displacement from the iterate before; zero at the start.
-    """
-
-    u: Array
-    step: Array
+    u: Array  # d, of the unit cube
+    step: Array  # d, displacement from the iterate before; zero at the start
 
     @staticmethod
     def start(u: Array) -> Iterate:
@@ -59,6 +45,13 @@ class Iterate:
     def restored(state: Mapping[str, Any]) -> Iterate:
         """Return the iterate `state` described."""
         return Iterate(np.array(state["u"]), np.array(state["step"]))
+
+
+def unit(vector: Array) -> Array:
+    """Return a vector over its Euclidean norm; a zero vector as it is."""
+    norm = np.linalg.norm(vector)
+    scaled: Array = vector / norm if norm > 0.0 else vector
+    return scaled
 
 
 class Step(ABC):

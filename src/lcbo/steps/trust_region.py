@@ -8,54 +8,35 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Rules:
-    """When a region changes its length.
+    """When a region changes its length."""
 
-    Attributes:
-        first: length at the start and after a restart.
-        least: a region shorter than this restarts.
-        most: no region is longer.
-        successes: consecutive successes that double the length.
-        failures: consecutive failures that halve it.
-    """
-
-    first: float
-    least: float
-    most: float
-    successes: int
-    failures: int
+    first: float  # length at the start and after a restart
+    least: float  # a region shorter than this restarts
+    most: float  # no region is longer
+    successes: int  # consecutive successes that double the length
+    failures: int  # consecutive failures that halve it
 
     @staticmethod
     def of(
         length: tuple[float, float, float],
         dim: int,
         batch: int,
-        successes: int | None = None,
-        failures: int | None = None,
+        up: int | None = None,
+        down: int | None = None,
     ) -> Rules:
         """Return the rules for a problem; tolerances that are not given are those of the paper's Table 1."""
-        return Rules(
-            *length,
-            max(3, math.ceil(dim / 10)) if successes is None else successes,
-            math.ceil(dim / batch) if failures is None else failures,
-        )
+        up = max(3, math.ceil(dim / 10)) if up is None else up
+        return Rules(*length, up, math.ceil(dim / batch) if down is None else down)
 
 
 @dataclass(frozen=True)
 class RegionEvent:
-    """What happened to a region after a batch.
+    """What happened to a region after a batch; a failure that ends a region is followed by its restart."""
 
-    Attributes:
-        kind: ``start``, ``success``, ``failure`` or ``restart``; a failure that ends a region is followed by
-            its restart.
-        length: after the event.
-        iteration: number of the batch.
-        evaluations: of the run so far, the batch and failed evaluations included.
-    """
-
-    kind: str
-    length: float
-    iteration: int
-    evaluations: int
+    kind: str  # start, success, failure or restart
+    length: float  # after the event
+    iteration: int  # number of the batch
+    evaluations: int  # of the run so far, the batch and failed evaluations included
 
 
 @dataclass(frozen=True)

@@ -52,19 +52,10 @@ class Archive:
         return self._status[: self.size]
 
     def recent(self, count: int | None) -> NDArray[np.intp]:
-        """Keys of the most recent told points, oldest first; all of them for ``None``.
-
-        Looks only as far back as it must, so an iteration costs the same early and late.
-        """
-        if count is None:
-            return np.flatnonzero(self.status == TOLD)
-        reach = min(self.size, 2 * count + 32)
-        while True:
-            ids = self.size - reach + np.flatnonzero(self.status[self.size - reach :] == TOLD)
-            if len(ids) >= count or reach == self.size:
-                return ids[-count:]
-            reach = min(self.size, 2 * reach)
+        """Ids of the ``count`` most recent told points, oldest first; all of them for ``None``."""
+        told = np.flatnonzero(self.status == TOLD)
+        return told if count is None else told[-count:]
 
     def pending(self, since: int) -> NDArray[np.intp]:
-        """Keys of pending points from ``since`` on."""
+        """Ids of pending points from ``since`` on."""
         return since + np.flatnonzero(self.status[since:] == PENDING)

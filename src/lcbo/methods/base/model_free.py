@@ -13,30 +13,22 @@ from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lcbo.methods.base.archive import TOLD
 from lcbo.methods.base.queued import QueuedMethod
-from lcbo.methods.protocol import Array, Belief, Proposal, Setup
+from lcbo.methods.protocol import Array, Proposal, Setup
 from lcbo.scaling import Scaling
 
 
 class ModelFree(QueuedMethod):
-    """Initial design, then the batches of `next_batch`, each once the one before has been told.
+    """Initial design, then the batches of `next_batch`, each once the one before has been told."""
 
-    Attributes:
-        role: of the proposals after the initial design.
-        scaled: whether the rule sees scaled outputs.
-        iteration: how many batches there have been after the initial design.
-        restarts: how often the rule has begun anew.
-    """
-
-    role = "explore"
-    scaled = True
+    role = "explore"  # of the proposals after the initial design
+    scaled = True  # whether the rule sees scaled outputs
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        self.restarts = 0
+        self.restarts = 0  # how often the rule has begun anew
 
     @abstractmethod
     def next_batch(self) -> list[Array]:
@@ -53,63 +45,45 @@ class ModelFree(QueuedMethod):
         points, further = self._take(n, most)
         if further:
             points += [(u, self.role) for u in self.further(further)]
-        return [Proposal(self.archive.add(u), u, role, self.iteration) for u, role in points]
+        return [self._propose(u, role) for u, role in points]
 
     def tell(self, id: int, y: Array | None) -> None:
         """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
         self.archive.settle(id, y)
-
-    def recommend(self) -> Array | None:
-        """Return ``None``: without a model the best observed point is the answer."""
-        return None
-
-    def belief(self, u: Array) -> Belief | None:  # noqa: ARG002  (there is no model at any point)
-        """Return ``None``: there is no model."""
-        return None
 
     def info(self) -> Mapping[str, float]:
         """Return the number of the batch and of restarts."""
         return {"iteration": self.iteration, "restarts": self.restarts}
 
     def _refill(self) -> None:
-        if len(self._told()) == 0:
+        if len(self.archive.recent(None)) == 0:
             self._queue_another_design()
             return
         _ = self.scale  # settled by the initial design, whoever asks for it first
         self._queue = [(u, self.role) for u in self.next_batch()]
         self.iteration += 1
 
-    def _told(self) -> NDArray[np.intp]:
-        """Keys of the points with outcomes."""
-        return self.archive.recent(None)
-
-    def best(self) -> int:
-        """Return the id of the best point observed so far."""
-        told = self._told()
-        return int(told[self.setup.terms.best(self.archive.y[told])])
-
     @cached_property
     def scale(self) -> Array:
         """Standard deviation of every output over the initial design, for the whole run."""
         if not self.scaled:
             return np.ones(self.setup.n_outputs)
-        return Scaling.of(self.archive.y[self._told()]).std
+        return Scaling.of(self.archive.y[self.archive.recent(None)]).std
 
     def values(self, id: int) -> tuple[float, Array]:
         """Return the scaled objective and terms of an ended proposal, the worst so far where missing."""
         y = self.archive.y[id] if self.archive.status[id] == TOLD else np.full(self.setup.n_outputs, np.nan)
         objective, terms = self._scaled(y)
         if np.isnan(objective) or np.isnan(terms).any():
-            objectives, rows = self._scaled(self.archive.y[self._told()])
+            objectives, rows = self._scaled(self.archive.y[self.archive.recent(None)])
             equality = self.setup.terms.equality
             terms = np.where(np.isnan(terms), _worst(np.where(equality, np.abs(rows), rows)), terms)
             objective = _worst(objectives[:, None])[0] if np.isnan(objective) else objective
         return float(objective), terms
 
     def _scaled(self, y: Array) -> tuple[Array, Array]:
-        scale = self.scale
-        terms = self.setup.terms.values(y) / scale[self.setup.terms.rows]
-        return y[..., 0] / scale[0], terms
+        terms = self.setup.terms.values(y) / self.scale[self.setup.terms.rows]
+        return y[..., 0] / self.scale[0], terms
 
 
 def _worst(values: Array) -> Array:

@@ -8,27 +8,27 @@ from typing import Any
 import numpy as np
 
 from lcbo.methods.base.archive import Archive
-from lcbo.methods.base.design import initial_design
 from lcbo.methods.protocol import Array, Call, Method, Proposal, Setup
 from lcbo.random import generator
 
 Point = tuple[Array, str]  # of the unit cube, with the role it will have
 
 
-class QueuedMethod(Method):
-    """Begins with the initial design in its queue.
+def initial_design(setup: Setup) -> Array:
+    """The user's starts, then uniform points: ``n_init x d``. Equal seeds give equal designs."""
+    rest = max(setup.n_init - len(setup.starts), 0)
+    uniform = generator(setup.seed, "design").random((rest, setup.dim))
+    return np.concatenate([setup.starts.reshape(-1, setup.dim), uniform])
 
-    Attributes:
-        archive: all evaluations.
-        iteration: what the method counts as one.
-        n_included: how many points were evaluated elsewhere.
-    """
+
+class QueuedMethod(Method):
+    """Begins with the initial design in its queue."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.archive = Archive(setup.dim, setup.n_outputs)
-        self.iteration = 0
-        self.n_included = 0
+        self.iteration = 0  # whatever the method counts as one
+        self.n_included = 0  # points evaluated elsewhere
         self._queue: list[Point] = [(u, "init") for u in initial_design(setup)]
 
     def include(self, u: Array, y: Array) -> int:
@@ -37,6 +37,14 @@ class QueuedMethod(Method):
         self.tell(id, y)
         self.n_included += 1
         return id
+
+    def best(self) -> int:
+        """Return the id of the best point observed so far."""
+        told = self.archive.recent(None)
+        return int(told[self.setup.terms.best(self.archive.y[told])])
+
+    def _propose(self, u: Array, role: str) -> Proposal:
+        return Proposal(self.archive.add(u), u, role, self.iteration)
 
     def _take(self, n: int | None, most: int | None) -> tuple[list[Point], int]:
         """Take points off the queue; also return how many are wanted beyond it (see `Method.ask`)."""
@@ -50,16 +58,11 @@ class QueuedMethod(Method):
         self._queue = [(u, "init") for u in self._uniform(max(self.setup.n_init, 1))]
 
     def _uniform(self, count: int) -> Array:
-        rng = generator(self.setup.seed, "uniform", self.archive.size)
-        points: Array = rng.random((count, self.setup.dim))
-        return points
+        return generator(self.setup.seed, "uniform", self.archive.size).random((count, self.setup.dim))
 
     def _queue_state(self) -> dict[str, Any]:
         """Return iteration and queue as JSON values."""
-        return {
-            "iteration": self.iteration,
-            "queue": [[u.tolist(), role] for u, role in self._queue],
-        }
+        return {"iteration": self.iteration, "queue": [[u.tolist(), role] for u, role in self._queue]}
 
     def _restore_queue(self, state: Mapping[str, Any], calls: Sequence[Call]) -> None:
         """Enter the evaluations up to a state, then take its iteration and queue."""

@@ -14,13 +14,7 @@ from lcbo.terms import Terms
 
 
 def standardized_terms(model: Model, mean: Array, terms: Terms) -> Array:
-    """Term values over each output's scale; the zero level stays where the user put it.
-
-    Args:
-        model: gives the scaling.
-        mean: ``n x B`` standardized outputs.
-        terms: the conditions.
-    """
+    """Term values of ``n x B`` standardized means over each output's scale; zero stays the user's zero."""
     scaled: Array = terms.values(model.scaling.undo(mean)) / model.scaling.std[terms.rows]
     return scaled
 

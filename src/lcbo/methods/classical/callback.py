@@ -34,11 +34,8 @@ class SolverThread:
     """The points a solver asks for, one by one.
 
     The thread holds no reference to this object: once it is dropped, the solver is told to give up and the
-    thread ends.
-
-    Args:
-        solve: runs the solver on the function it is given and returns when the solver has converged. It must
-            not refer to whoever owns this object.
+    thread ends. So ``solve``, which runs the solver on a function until it has converged, must not refer to
+    whoever owns this object.
     """
 
     def __init__(self, solve: Solve) -> None:
@@ -50,10 +47,7 @@ class SolverThread:
         weakref.finalize(self, self._values.put, None).atexit = False
 
     def next(self, value: Value | None) -> Array | None:
-        """Hand over the value of the last point (``None`` at first) and return the next one.
-
-        ``None`` says that the solver has ended; what it raises is raised here.
-        """
+        """Hand over the last value (``None`` at first) and return the next point, ``None`` at the end."""
         if not self._waits:  # else Ctrl-C came while waiting, and the value has been handed over
             if value is None:
                 self._thread.start()
@@ -115,11 +109,10 @@ class CachedEvaluation:
     def terms(self, u: Array) -> Array:
         """Return the ``T`` terms at a point."""
         distance = np.abs(self._points.u - u).max(1)
-        if not (distance <= _SAME).any():
-            self._look(u)
-            return self._values[-1][1].copy()
-        latest = len(distance) - 1 - int(distance[::-1].argmin())
-        return self._values[latest][1].copy()
+        if (distance <= _SAME).any():
+            return self._values[len(distance) - 1 - int(distance[::-1].argmin())][1].copy()
+        self._look(u)
+        return self._values[-1][1].copy()
 
     def _look(self, u: Array) -> None:
         self._values.append(self._evaluate(u))
@@ -184,11 +177,7 @@ class CallbackSolver(ModelFree):
 
     def _improved(self, best: int) -> bool:
         """Whether the best point is clearly better than before the run: in violation, else in objective."""
+        conditions, scale = self.setup.terms, self.scale[self.setup.terms.rows]
         (old, old_terms), (new, new_terms) = self.values(self._incumbent), self.values(best)
-        before, now = self._violation(old_terms), self._violation(new_terms)
+        before, now = (float(conditions.excess(terms, scale).sum()) for terms in (old_terms, new_terms))
         return now < (1.0 - _IMPROVEMENT) * before or (before == 0.0 and new < old - _IMPROVEMENT)
-
-    def _violation(self, terms: Array) -> float:
-        """Sum of the violations of scaled terms."""
-        conditions = self.setup.terms
-        return float(conditions.excess(terms, self.scale[conditions.rows]).sum())

@@ -78,10 +78,7 @@ class Cmaes(ModelFree):
         )
         # Its points are the evaluated pairs (objective, g), so that its two functions are look-ups.
         self._lagrangian = self._cma.ConstrainedFitnessAL(
-            itemgetter(0),
-            itemgetter(1),
-            dimension=self.setup.dim,
-            archives=False,
+            itemgetter(0), itemgetter(1), dimension=self.setup.dim, archives=False
         )
         self._lagrangian._al = _quiet(self._cma)(self.setup.dim)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from lcbo.checks import above_zero, integer, number, truth
 from lcbo.errors import ArgumentError
@@ -18,32 +19,32 @@ class CobyqaOptions:
         scale: divide every output by its standard deviation over the initial design.
     """
 
+    LARGEST: ClassVar[float | None] = None
+
     radius: float = 0.1  # SciPy: "one tenth of the greatest expected change to the variables"
     final_radius: float = 1e-6  # SciPy's default
     scale: bool = True
 
     def __post_init__(self) -> None:
-        _check_radii(self.radius, self.final_radius, most=None)
+        above_zero("options, radius", self.radius, self.LARGEST)
+        if above_zero("options, final_radius", self.final_radius) > self.radius:
+            expected = f"a number of at most radius={self.radius!r}"
+            raise ArgumentError("options, final_radius", expected, repr(self.final_radius))
         truth("options, scale", self.scale)
 
 
 @dataclass(frozen=True)
-class CobylaOptions:
+class CobylaOptions(CobyqaOptions):
     """Settings of SciPy's COBYLA; lengths are in the unit cube.
 
     Attributes:
         radius: size of the first simplex, ``rhobeg``; at most 0.5, so that the simplex fits into the cube.
         final_radius: radius at which a run has converged, ``tol``.
-        scale: divide every output by its standard deviation over the initial design.
     """
 
-    radius: float = 0.1
-    final_radius: float = 1e-4  # SciPy's default
-    scale: bool = True
+    LARGEST: ClassVar[float | None] = 0.5
 
-    def __post_init__(self) -> None:
-        _check_radii(self.radius, self.final_radius, most=0.5)
-        truth("options, scale", self.scale)
+    final_radius: float = 1e-4  # SciPy's default
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,3 @@ class CmaesOptions:
 @dataclass(frozen=True)
 class SobolOptions:
     """There is nothing to set."""
-
-
-def _check_radii(first: float, final: float, most: float | None) -> None:
-    above_zero("options, radius", first, most)
-    if above_zero("options, final_radius", final) > first:
-        raise ArgumentError("options, final_radius", f"a number of at most radius={first!r}", repr(final))

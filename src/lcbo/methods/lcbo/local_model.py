@@ -21,14 +21,10 @@ from lcbo.types import Array
 
 
 class Window:
-    """The ``per_variable * d`` most recent evaluations, at most ``limit`` and at least 2 of them.
-
-    Attributes:
-        size: how many, or ``None`` for all.
-    """
+    """The ``per_variable * d`` most recent evaluations, at most ``limit`` and at least 2 of them."""
 
     def __init__(self, dim: int, per_variable: float | None, limit: int | None) -> None:
-        self.size: int | None = None
+        self.size: int | None = None  # all
         if per_variable is not None:
             size = math.ceil(per_variable * dim)
             self.size = max(size if limit is None else min(size, limit), 2)
@@ -43,21 +39,15 @@ class LocalModel:
 
     Two are kept apart, because looking at the answer must not change a run: the model an iteration steps and
     explores with, and the one with everything told so far, hyperparameters as last fitted.
-
-    Attributes:
-        now: the model of the iteration; ``None`` before the first.
-        repeats: what the whole run knows about the noise.
-        uncertainty: the worst output's ``sqrt(tr S / (|g|^2 + tr S))`` at the latest step, g and S the
-            posterior mean and covariance of its gradient: 0 is certain, 1 knows nothing.
     """
 
     def __init__(
         self, archive: Archive, window: Window, builder: WindowBuilder, repeats: Repeats, fit_every: int
     ) -> None:
         self.builder = builder
-        self.repeats = repeats
-        self.now: Model | None = None
-        self.uncertainty: float | None = None
+        self.repeats = repeats  # what the whole run knows about the noise
+        self.now: Model | None = None  # of the iteration
+        self.uncertainty: float | None = None  # of the gradients at the latest step
         self._archive = archive
         self._window = window
         self._fit_every = fit_every
@@ -131,7 +121,7 @@ class LocalModel:
 
 
 def _uncertainty(post: Posterior) -> float:
-    """Part of the worst output's expected squared gradient norm that is posterior variance, as a root."""
+    """The worst output's ``sqrt(tr S / (|g|^2 + tr S))``, mean g and covariance S: 1 knows nothing."""
     unknown = post.gradient_cov.diagonal(dim1=-2, dim2=-1).sum(-1).clamp_min(0.0)
     known = post.gradient.square().sum(-1)
     return float((unknown / (unknown + known).clamp_min(1e-300)).max().sqrt())

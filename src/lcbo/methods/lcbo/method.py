@@ -14,22 +14,22 @@ from lcbo.methods.base.recommend import believed, recommended
 from lcbo.methods.lcbo.exploration import Exploration, make_explorer
 from lcbo.methods.lcbo.local_model import LocalModel, Window
 from lcbo.methods.lcbo.options import STEPS, LcboOptions
-from lcbo.methods.lcbo.regime import BatchSizes, NoiseRegime
-from lcbo.methods.lcbo.restart import Retreat
-from lcbo.methods.lcbo.state import VERSION, Part, upgraded
+from lcbo.methods.lcbo.regime import BatchSizes, NoiseRegime, retreat
 from lcbo.methods.protocol import Array, Belief, Call, Proposal, Setup
 from lcbo.models.repeats import Repeats
-from lcbo.steps.step import Iterate
+from lcbo.steps.step import Iterate, Step
+
+# The state in run files: version 2 has one entry per part; version 1, of lcbo 0.1, is flat and does not say
+# its version.
+VERSION = 2
+_OF_THE_MODEL = ("kernel", "hyperparameters", "rescues", "uncertainty")
 
 
 class Lcbo(QueuedMethod):
     """Initial design, then iterations: a batch of repeats and exploration points, and a step when it is told.
 
-    The parts are composed here from the options. Those that change during a run keep their own state.
-
-    Attributes:
-        iterate: the point whose gradients are explored; ``None`` until the initial design is told.
-        iteration: k, from 1; 0 during the initial design.
+    The parts are composed here from the options. Those that change during a run keep their own state. The
+    iteration k is 0 during the initial design.
     """
 
     def __init__(self, setup: Setup, options: LcboOptions) -> None:
@@ -38,19 +38,19 @@ class Lcbo(QueuedMethod):
         self.regime = NoiseRegime(options)
         self.sizes = BatchSizes(options, self.regime)
         self.window = Window(setup.dim, options.window, options.window_limit)
-        self.model = LocalModel(
-            self.archive,
-            self.window,
-            window_builder(setup, options, self.regime.kernel, average_repeats=options.average_repeats),
-            Repeats(setup.noise_var),
-            options.fit_every,
-        )
+        builder = window_builder(setup, options, self.regime.kernel, average_repeats=options.average_repeats)
+        repeats = Repeats(setup.noise_var)
+        self.model = LocalModel(self.archive, self.window, builder, repeats, options.fit_every)
         explorer = make_explorer(options.explorer, options.explorer_options)
         self.explore = Exploration(explorer, self.model, self.regime, self.archive, setup.seed)
         self.step = STEPS[options.step](options)
-        self.restart = Retreat()
-        self._parts: dict[str, Part] = {"regime": self.regime, "model": self.model, "step": self.step}
-        self.iterate: Iterate | None = None
+        self.restart = retreat
+        self._kept: dict[str, NoiseRegime | LocalModel | Step] = {
+            "regime": self.regime,
+            "model": self.model,
+            "step": self.step,
+        }
+        self.iterate: Iterate | None = None  # until the initial design is told
         self._open_ids: list[int] = []
 
     @torch.inference_mode()
@@ -61,7 +61,9 @@ class Lcbo(QueuedMethod):
         points, further = self._take(n, most)
         if further:
             points += [(u, "explore") for u in self._further(further, [u for u, _ in points])]
-        return [self._propose(u, role) for u, role in points]
+        proposals = [self._propose(u, role) for u, role in points]
+        self._open_ids += [proposal.id for proposal in proposals]
+        return proposals
 
     def _iterate(self) -> None:
         """Finish iteration k: model the window, move the iterate, queue the batch of iteration k + 1."""
@@ -81,8 +83,7 @@ class Lcbo(QueuedMethod):
     def _next_iterate(self) -> Iterate:
         """Return the best point told so far at first, then a step from the iterate, or the way back."""
         if self.iterate is None:
-            told = self.archive.recent(None)
-            return Iterate.start(self.archive.u[told[self.setup.terms.best(self.archive.y[told])]])
+            return Iterate.start(self.archive.u[self.best()])
         restarted = self.restart(self.iterate, self.archive, self._open_ids)
         if restarted is not None:
             return restarted
@@ -108,11 +109,6 @@ class Lcbo(QueuedMethod):
             return True
         told = int((status == TOLD).sum())
         return eager and not self.options.wait_for_all and 2 * told >= len(self._open_ids)
-
-    def _propose(self, u: Array, role: str) -> Proposal:
-        id = self.archive.add(u)
-        self._open_ids.append(id)
-        return Proposal(id, u, role, self.iteration)
 
     def tell(self, id: int, y: Array | None) -> None:
         """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
@@ -143,15 +139,33 @@ class Lcbo(QueuedMethod):
             **self._queue_state(),
             "batch": self._open_ids,
             "iterate": None if self.iterate is None else self.iterate.state(),
-            **{name: part.state() for name, part in self._parts.items()},
+            **{name: part.state() for name, part in self._kept.items()},
         }
 
     @torch.inference_mode()
     def restore(self, state: Mapping[str, Any], calls: Sequence[Call]) -> None:
         """Go on from a state: enter the evaluations, then bring every part to where it was."""
-        state = upgraded(state)
+        state = _upgraded(state)
         self._restore_queue(state, calls)
         self._open_ids = list(state["batch"])
         self.iterate = None if state["iterate"] is None else Iterate.restored(state["iterate"])
-        for name, part in self._parts.items():
+        for name, part in self._kept.items():
             part.restore(state[name])
+
+
+def _upgraded(state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a state of any version in the form of today's; refuse an unknown one by a ValueError."""
+    if state.get("version") == VERSION:
+        return state
+    if "version" in state:
+        raise ValueError(f"its state has version {state['version']!r}, this code reads 1 to {VERSION}")
+    return {
+        "version": VERSION,
+        "iteration": state["iteration"],
+        "queue": state["queue"],
+        "batch": state["batch"],
+        "iterate": None if state["x"] is None else {"u": state["x"], "step": state["last_step"]},
+        "regime": {"index": state["regime"]},
+        "model": {"ids": state["model_keys"], **{name: state[name] for name in _OF_THE_MODEL}},
+        "step": {"radius": state["radius"]},
+    }

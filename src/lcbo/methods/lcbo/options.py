@@ -1,4 +1,4 @@
-"""Every option of the LCBO family with its default, its range, and the step it stands for."""
+"""Every option of the LCBO family with its default and its range, and the presets of the family."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any, ClassVar, cast
 from lcbo.checks import above_zero, choice, integer, is_number, mapping, number, truth
 from lcbo.errors import ArgumentError
 from lcbo.models.options import LearnedModelOptions
-from lcbo.steps.linearized import LinearizedStep, Margin
+from lcbo.steps.linearized import LinearizedStep, Margin, Radius
 from lcbo.steps.penalty import PenaltyStep
-from lcbo.steps.radius import Radius
 from lcbo.steps.schedules import Power, Schedule, at
 from lcbo.steps.step import Step
 
@@ -97,6 +96,49 @@ STEPS: dict[str, Callable[[LcboOptions], Step]] = {
     "linearized": lambda options: LinearizedStep(Radius(*options.radius), Margin(options.margin)),
     "penalty": lambda options: PenaltyStep(options.rho, options.eta, options.normalize),
 }
+
+
+def paper_preset(dim: int) -> dict[str, Any]:
+    """Algorithm 1 with Table 1; batches and step for an unknown problem as the truss's and the beam's."""
+    return {
+        "repeats": 2,
+        "explore": 5,
+        "noise_probes": 0,
+        "window": 2.0,
+        "window_limit": None,
+        "explorer": "paper",
+        "condition_on_repeats": False,
+        "step": "penalty",
+        "kernel": "rbf",
+        "delta": 0.1,
+        "eta": 0.25 if dim <= 25 else 0.5,
+        "fit": "map",
+        "fit_every": 5,
+        "hyperparameters": {"lengthscale": 1.0, "outputscale": 0.69, "noise_var": 0.01},
+        "wait_for_all": True,
+    }
+
+
+def theory_preset(dim: int) -> dict[str, Any]:
+    """The theorem's schedules: growing batches, no window, box, normalization or standardization.
+
+    The step needs ``eta = Power(1 / (2 L), -1/2)`` with the problem's smoothness L, and the true
+    hyperparameters; both are given as options.
+    """
+    return {
+        **paper_preset(dim),
+        "repeats": Power(1.0, 1.0),
+        "explore": Power(float(dim), 2.0),
+        "window": None,
+        "delta": None,
+        "explorer": "axes",
+        "rho": Power(1.0, 0.25),
+        "eta": Power(0.5, -0.5),
+        "normalize": False,
+        "fit": "fixed",
+        "standardize": False,
+        "hyperparameters": {"lengthscale": 1.0, "outputscale": 1.0, "noise_var": 0.01},
+    }
 
 
 def _is_auto(value: Any) -> bool:

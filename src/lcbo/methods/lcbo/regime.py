@@ -1,32 +1,30 @@
-"""Quiet or noisy, and how many evaluations an iteration makes."""
+"""What a run adapts to: the noise, with the size of its batches, and failures at the iterate."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lcbo.methods.base.archive import Archive
+import numpy as np
+
+from lcbo.methods.base.archive import FAILED, Archive
 from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.protocol import Setup
 from lcbo.models.repeats import Repeats
 from lcbo.scaling import Scaling
 from lcbo.steps.schedules import at
+from lcbo.steps.step import Iterate
 
 
 @dataclass(frozen=True)
 class Regime:
-    """Settings for one noise level.
-
-    Attributes:
-        kernel: ``rbf`` or ``matern52``.
-        explore: exploration points per iteration.
-        delta: half-width of the exploration box.
-    """
+    """Settings for one noise level."""
 
     kernel: str
-    explore: int
-    delta: float
+    explore: int  # exploration points per iteration
+    delta: float  # half-width of their box
 
 
 # Without noise: few points per step, close by, and a kernel that keeps rough spots local.
@@ -85,14 +83,19 @@ class BatchSizes:
 
     def __call__(self, k: int, setup: Setup) -> tuple[int, int]:
         """Return ``b1`` and ``b2``; at the first iterate further repeats tell how noisy each output is."""
-        explore, most = self._options.explore, setup.budget
+        explore, most = self._options.explore, sys.maxsize if setup.budget is None else setup.budget
         repeats = int(at(self._options.repeats, k, "options, repeats"))
         if k == 1 and None in setup.noise_var:
-            repeats += _within(None if most is None else most // PROBES_SHARE, self._options.noise_probes)
+            repeats += min(most // PROBES_SHARE, self._options.noise_probes)
         if isinstance(explore, str):
-            return _within(most, repeats), self._regime.now.explore
-        return _within(most, repeats), _within(most, int(at(explore, k, "options, explore")))
+            return min(most, repeats), self._regime.now.explore
+        return min(most, repeats), min(most, int(at(explore, k, "options, explore")))
 
 
-def _within(most: int | None, count: int) -> int:
-    return count if most is None else min(count, most)
+def retreat(iterate: Iterate, archive: Archive, batch: Sequence[int]) -> Iterate | None:
+    """Return halfway to the last good iterate where all evaluations of this one, among ``batch``, failed."""
+    here = [id for id in batch if np.array_equal(archive.u[id], iterate.u)]
+    if not here or not (archive.status[here] == FAILED).all() or not iterate.step.any():
+        return None
+    back = 0.5 * iterate.step
+    return Iterate(iterate.u - back, back)

@@ -120,9 +120,9 @@ class TrustRegionMethod(ModelBased):
         self.n_included = state["included"]
 
     def _propose(self, u: Array, role: str) -> Proposal:
-        id = self.archive.add(u)
-        self._unjudged.append(id)
-        return Proposal(id, u, role, self.iteration)
+        proposal = super()._propose(u, role)
+        self._unjudged.append(proposal.id)
+        return proposal
 
     def _advance(self) -> None:
         """Judge the batch that has ended, fit, and queue the next one."""

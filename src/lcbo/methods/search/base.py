@@ -95,9 +95,6 @@ class GlobalSearch(ModelBased):
         """Whether a model makes sense: half of the initial design is in, or no more of it will come."""
         return self._told > 0 and (idle or 2 * self._told >= self.setup.n_init)
 
-    def _propose(self, u: Array, role: str) -> Proposal:
-        return Proposal(self.archive.add(u), u, role, self.iteration)
-
     def _search(self, count: int) -> list[Proposal]:
         """Points where the acquisition is largest, each chosen with all earlier ones pending."""
         if count <= 0:
@@ -106,8 +103,7 @@ class GlobalSearch(ModelBased):
         model, y, terms = self._model(refit=due)
         if due:
             self._fitted_at = self.iteration
-        ids = self.archive.recent(None)
-        near = self.archive.u[ids[self.setup.terms.best(self.archive.y[ids])]]
+        near = self.archive.u[self.best()]
         feasible = terms.total(y, Scaling.of(y).std) == 0.0
         values = (y[feasible, 0] - model.scaling.mean[0]) / model.scaling.std[0]
         best = float(values.min()) if feasible.any() else None
