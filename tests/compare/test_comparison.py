@@ -14,11 +14,10 @@ import pytest
 
 import lcbo
 from lcbo.cli.tasks import read_task
-from lcbo.compare.comparison import Comparison, Score
+from lcbo.compare.comparison import Comparison
 from lcbo.compare.figure import draw_figure
 from lcbo.compare.runner import Progress, compare
-from lcbo.compare.score import best_feasible
-from lcbo.compare.table import rows, write_csv
+from lcbo.compare.score import Score, best_feasible, score_table
 from lcbo.errors import ArgumentError
 from lcbo.evaluation.processes import members
 from lcbo.evaluation.processes import table as process_table
@@ -90,7 +89,7 @@ def test_more_seeds_and_methods_add_runs_and_finished_runs_stay(problem_file, tm
     assert [run.name for run in first.done] == ["wing/sobol/0"]
     files = {path: path.stat().st_mtime_ns for path in (tmp_path / "out/runs").rglob("0.*")}
     again = begin(problem_file(), tmp_path / "out").plan(["sobol", "cobyla"], 2)
-    assert len(Progress.of(again).missing) == 3
+    assert len(Progress(again).missing) == 3
     progress = compare(again, jobs=2, poll=0.02)
     assert len(progress.done) == 4
     assert all(path.stat().st_mtime_ns == then for path, then in files.items())
@@ -166,11 +165,12 @@ def score(*best):
 def test_table_counts_runs_without_a_feasible_point_as_the_worst(tmp_path):
     none = score(INF, INF)
     scores = {"bad": [none] * 3, "good": [score(5.0, 3.0), score(9.0, 1.0), none]}
-    good, bad = rows(scores, -1.0)
+    table = score_table(scores, -1.0)
+    good, bad = table.astype(object).where(table.notna(), None).to_dict("records")
     assert list(good.values()) == ["good", -3.0, None, -2.0, 3, 2, 1.0, 1.0]
     assert (bad["feasible"], bad["median"], bad["first_feasible"]) == (0, None, None)
-    assert rows(scores, 1.0)[0]["lower_quartile"] == 2.0
-    write_csv([good, bad], tmp_path / "table.csv")
+    assert score_table(scores, 1.0)["lower_quartile"][0] == 2.0
+    table.to_csv(tmp_path / "table.csv", index=False)
     with (tmp_path / "table.csv").open() as file:
         assert [row["median"] for row in csv.DictReader(file)] == ["-3.0", ""]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -40,10 +41,10 @@ def compare(
     """Run several methods on one problem; the same command again goes on, more seeds or methods add runs."""
     from lcbo.cli.tasks import read_task
     from lcbo.compare.comparison import Comparison
-    from lcbo.compare.display import compare_visibly, ending_words
     from lcbo.compare.figure import draw_figure
     from lcbo.compare.runner import Progress
-    from lcbo.compare.table import rows, write_csv
+    from lcbo.compare.runner import compare as run_all
+    from lcbo.compare.score import score_table
     from lcbo.evaluation.pool import available_cores
     from lcbo.methods import registry
     from lcbo.reporting.format import summary
@@ -57,31 +58,30 @@ def compare(
     folder = out or Path(f"{task.name}-comparison")
     comparison = Comparison.begin(folder, task, budget=budget, noise=noise or 0.0)
     runs = comparison.plan(methods, seeds)
-    there = len(Progress.of(runs).done)
+    there = len(Progress(runs).done)
     screen.remark(f"{task.name}: {summary(task.problem)}; {there} of {len(runs)} runs are in {folder}")
     try:
-        progress = compare_visibly(runs, jobs or available_cores(), Console(file=sys.stderr))
+        progress = run_all(runs, jobs=jobs or available_cores(), console=Console(file=sys.stderr))
     except KeyboardInterrupt:
         screen.remark(f"lcbo: interrupted; everything is in {folder}, the same command goes on")
         raise typer.Exit(INTERRUPTED) from None
-    for line in ending_words(progress):
+    for line in progress.troubles():
         screen.remark(line)
     objective = comparison.problem.objective
-    found = rows(comparison.scores(), objective.sign)
-    if found:
-        write_csv(found, folder / "comparison.csv")
+    found = score_table(comparison.scores(), objective.sign)
+    if not found.empty:
+        found.to_csv(folder / "comparison.csv", index=False)
         draw_figure(comparison, folder / "comparison.png")
         goal = "largest" if objective.maximize else "smallest"
         screen.say(f"{goal} feasible {objective.name} after {budget} evaluations:")
         table = Table(box=None, pad_edge=False)
-        for name in found[0]:
-            table.add_column(name.replace("_", " "), justify="left" if name == "method" else "right")
-        for row in found:
-            shown = ("none" if value is None else f"{value:.6g}" for value in [*row.values()][1:])
-            table.add_row(row["method"], *shown)
+        for name in found:
+            table.add_column(str(name).replace("_", " "), justify="left" if name == "method" else "right")
+        for method, *values in found.itertuples(index=False):
+            table.add_row(method, *("none" if math.isnan(value) else f"{value:.6g}" for value in values))
         screen.say(table)
         screen.remark(f"Table: {folder / 'comparison.csv'} · figure: {folder / 'comparison.png'}")
-    if progress.failed or not found:
+    if progress.failed or found.empty:
         raise typer.Exit(ERROR)
-    if not any(row["feasible"] for row in found):
+    if not found["feasible"].any():
         raise typer.Exit(NOT_FEASIBLE)

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from lcbo.compare.run import Truth, run_to_end, write_result
+from lcbo.compare.run import run_to_end, write_result
 from lcbo.compare.runner import PlannedRun, run_in_process
-from lcbo.compare.score import best_feasible, rounded
+from lcbo.compare.score import Score, best_feasible, rounded
 from lcbo.errors import ArgumentError
 from lcbo.evaluation.command.command import Command
 from lcbo.evaluation.command.problem_file import Task, rebuilt_command_problem
@@ -29,24 +29,9 @@ from lcbo.optimizer.optimizer import Optimizer
 from lcbo.problem import Problem
 from lcbo.problems import Benchmark, NoisyView, from_source
 from lcbo.store.describe import describe_problem, describe_value, differences, rebuild_value
-from lcbo.types import Array
 
 _FILE = "comparison.json"
 _EVALUATION = ("timeout", "retries", "max_failure_rate")
-
-
-@dataclass(frozen=True)
-class Score:
-    """A finished run.
-
-    Attributes:
-        best: best feasible value after 1, 2, ... ``budget`` evaluations, signed so that less is better,
-            infinite before the first; a run that ended early keeps its last value.
-        seconds: processor time of the method, evaluations not counted.
-    """
-
-    best: Array
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -60,12 +45,7 @@ class Comparison:
     def begin(cls, folder: Path, task: Task, *, budget: int, noise: float = 0.0) -> Comparison:
         """Make the folder of a comparison, or open the one that is there.
 
-        Args:
-            folder: of the comparison.
-            task: a problem that a file or the name of a benchmark gives back, and how to run it. Its options
-                are those of the method it names; other methods have their defaults.
-            budget: evaluations of every run.
-            noise: noise level of a benchmark.
+        The options of the task are those of the method it names; other methods have their defaults.
 
         Raises:
             ArgumentError: the problem cannot be evaluated, or the folder holds another comparison.
@@ -73,6 +53,7 @@ class Comparison:
         problem = task.problem.truth if isinstance(task.problem, NoisyView) else task.problem
         if problem.fun is None or problem.source is None:
             raise ArgumentError(task.name, "a problem file with a table [command], or a benchmark", "neither")
+        method = task.settings.get("method", "lcbo")
         given = {
             "name": task.name,
             "problem": describe_problem(problem),
@@ -81,16 +62,13 @@ class Comparison:
             "budget": budget,
             "x0": describe_value(task.start),
             "n_init": task.settings.get("n_init"),
-            "options": {task.settings.get("method", "lcbo"): describe_value(task.options)}
-            if task.options
-            else {},
+            "options": {method: describe_value(task.options)} if task.options else {},
             "evaluation": {name: task.settings[name] for name in _EVALUATION if name in task.settings},
         }
         given = json.loads(json.dumps(given))
         if (folder / _FILE).exists():
-            changed = differences(_lasting(cls.open(folder).facts), _lasting(given))
-            if changed:
-                words = changed[0].replace("the run has", "it has")
+            for line in differences(_lasting(cls.open(folder).facts), _lasting(given)):
+                words = line.replace("the run has", "it has")
                 raise ArgumentError(str(folder), "a new folder, or that of this comparison", words)
         write_result(folder / _FILE, given)
         return cls(folder, given)
@@ -128,9 +106,11 @@ class Comparison:
         if isinstance(problem.fun, Command):  # working directories of different runs do not mix
             workdir = planned.store.with_suffix(".evaluations").absolute()
             problem.fun = replace(problem.fun, workdir=str(workdir))
-        truth = Truth(problem, facts["noise"], seed) if isinstance(problem, Benchmark) else None
+        observed = problem
+        if isinstance(problem, Benchmark) and facts["noise"] > 0.0:
+            observed = problem.noisy(rng=seed, sd=facts["noise"])
         with Optimizer(
-            problem if truth is None else truth.problem,
+            observed,
             method,
             budget=facts["budget"],
             x0=facts["x0"],
@@ -141,9 +121,10 @@ class Comparison:
         ) as optimizer:
             kept = run_to_end(optimizer, **facts["evaluation"])
             seen = optimizer.log.observations
-        told = [{} if o.failed else o.outcomes if truth is None else truth.exact(o.x) for o in seen]
-        best = best_feasible(problem, told)
-        write_result(planned.result, {"best": rounded(best), "seconds": kept["seconds"]})
+        exact = observed is problem
+        told = [o.outcomes if exact or o.failed else problem.evaluate(o.x) for o in seen]
+        best = rounded(best_feasible(problem, told))
+        write_result(planned.result, {"best": best, "seconds": kept["seconds"]})
 
     def scores(self) -> dict[str, list[Score]]:
         """Return all finished runs in the folder, by method."""

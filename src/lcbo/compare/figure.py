@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lcbo.compare.comparison import Comparison, Score
-from lcbo.compare.score import Spread
-from lcbo.compare.table import rows
+from lcbo.compare.comparison import Comparison
+from lcbo.compare.score import Score, Spread, score_table
 from lcbo.types import Array
 
 # Okabe and Ito's colors, which color-blind people can tell apart; the dashes help where lines cross.
@@ -32,18 +31,16 @@ def draw_figure(comparison: Comparison, path: Path) -> None:
     at = np.arange(1, facts["budget"] + 1)
     bands = {method: _band(runs) for method, runs in scores.items()}
     good, bad = _limits(list(bands.values()))
-    for number, row in enumerate(rows(scores, objective.sign)):
+    for number, row in enumerate(score_table(scores, objective.sign).to_dict("records")):
         low, median, high = bands[row["method"]]
         color, dash = _COLORS[number % len(_COLORS)], _DASHES[number // len(_COLORS) % len(_DASHES)]
-        short = row["feasible"] < row["runs"]
-        counts = f"\n{row['feasible']} of {row['runs']} runs feasible" if short else ""
+        label = row["method"]
+        if row["feasible"] < row["runs"]:
+            label += f"\n{row['feasible']} of {row['runs']} runs feasible"
         line = objective.sign * np.where(np.isfinite(median), median, np.nan)
-        axes.step(at, line, where="post", color=color, ls=dash, lw=2, label=row["method"] + counts)
-        edge = objective.sign * np.where(np.isfinite(high), high, 2.0 * bad - good)
-        begun = np.isfinite(low)
-        axes.fill_between(
-            at, objective.sign * low, edge, where=begun, step="post", color=color, alpha=0.15, lw=0
-        )
+        axes.step(at, line, where="post", color=color, ls=dash, lw=2, label=label)
+        edges = objective.sign * low, objective.sign * np.where(np.isfinite(high), high, 2.0 * bad - good)
+        axes.fill_between(at, *edges, where=np.isfinite(low), step="post", color=color, alpha=0.15, lw=0)
     known = getattr(problem, "best_known", None)
     if known is not None and abs(objective.sign * known.value - good) < bad - good:
         axes.axhline(known.value, color="0.3", lw=1, ls=":", label=f"best known {known.value:.5g}")
