@@ -80,7 +80,8 @@ class Progress:
     def __init__(self, runs: Iterable[PlannedRun]) -> None:
         self.runs = list(runs)
         self.done = [run for run in self.runs if run.result.exists()]
-        self.missing = [run for run in self.runs if not run.result.exists()]
+        done = {run.name for run in self.done}
+        self.missing = [run for run in self.runs if run.name not in done]
         self.running: dict[str, int] = {}
         self.failed: dict[str, str] = {}
         self.skipped: dict[str, str] = {}
@@ -100,13 +101,10 @@ class Progress:
         for label in dict.fromkeys(run.label for run in self.runs):
             row = []
             for task in tasks:
-                here = [run for run in self.runs if run.label == label and run.task == task]
-                now = [
-                    f"{self.running[run.name] / run.budget:.0%}" for run in here if run.name in self.running
-                ]
-                row.append(
-                    " ".join([f"{sum(r.name in done for r in here)}/{len(here)}", *now]) if here else ""
-                )
+                here = [r for r in self.runs if r.label == label and r.task == task]
+                now = [f"{self.running[r.name] / r.budget:.0%}" for r in here if r.name in self.running]
+                counts = f"{sum(r.name in done for r in here)}/{len(here)}"
+                row.append(" ".join([counts, *now]) if here else "")
             table.add_row(label, *row)
         return table
 
