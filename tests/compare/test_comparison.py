@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import lcbo
-from lcbo.cli.tasks import read_task
+from lcbo.cli.arguments import read_task
 from lcbo.compare.comparison import Comparison
 from lcbo.compare.figure import draw_figure
 from lcbo.compare.runner import Progress, compare
@@ -56,7 +56,7 @@ def problem_file(tmp_path):
 
 
 def begin(path, out, budget=6):
-    return Comparison.begin(out, read_task(str(path), {}, None, None), budget=budget)
+    return Comparison.begin(out, read_task(str(path), None, None, None), budget=budget)
 
 
 def test_users_problem_is_scored_as_observed(problem_file, tmp_path):
@@ -71,7 +71,7 @@ def test_users_problem_is_scored_as_observed(problem_file, tmp_path):
 
 
 def test_benchmark_is_scored_without_noise(tmp_path):
-    task = read_task("gp_sample", {"d": 3}, 0.1, None)
+    task = read_task("gp_sample", ["d=3"], 0.1, None)
     comparison = Comparison.begin(tmp_path, task, budget=12, noise=0.1)
     comparison.run("sobol", 1)
     (score,) = comparison.scores()["sobol"]
@@ -135,11 +135,9 @@ def test_another_comparison_in_the_folder_is_refused(problem_file, tmp_path):
         path.write_text(problem_file().read_text().replace(old, new))
         with pytest.raises(ArgumentError, match=r"command|objective.name"):
             begin(path, out)
-    Comparison.begin(tmp_path / "named", read_task("gp_sample", {"d": 3}, None, None), budget=9)
+    Comparison.begin(tmp_path / "named", read_task("gp_sample", ["d=3"], None, None), budget=9)
     with pytest.raises(ArgumentError, match="variant"):
-        Comparison.begin(
-            tmp_path / "named", read_task("gp_sample", {"d": 3, "seed": 1}, None, None), budget=9
-        )
+        Comparison.begin(tmp_path / "named", read_task("gp_sample", ["d=3", "seed=1"], None, None), budget=9)
 
 
 def test_problem_without_a_command_is_refused(problem_file, tmp_path):

@@ -2,110 +2,95 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
+import typer
 from rich.table import Table
 
 from lcbo.cli import screen
+from lcbo.cli.arguments import ERROR, Noise, Target, Variant, examples, read_task
 from lcbo.errors import ArgumentError
-from lcbo.evaluation.command.problem_file import Task
-from lcbo.evaluation.evaluate import evaluate
-from lcbo.problem import Problem
 from lcbo.reporting.format import summary
 from lcbo.text import duration
-from lcbo.types import Array
+
+if TYPE_CHECKING:
+    from lcbo.problem import Problem
+    from lcbo.types import Array
+
+Repeats = Annotated[int, typer.Option(help="Number of evaluations; two or more show the noise.", min=1)]
 
 
-def check_task(task: Task, repeats: int) -> bool:
-    """Evaluate a task's start ``repeats`` times, print a report, and return whether it worked."""
-    problem = task.problem
-    if problem.fun is None:
+@examples("lcbo check problem.toml", "lcbo check problem.toml --repeats 3", "lcbo check truss25 --noise 0.1")
+def check(problem: Target, repeats: Repeats = 1, variant: Variant = None, noise: Noise = None) -> None:
+    """Evaluate the start, or the middle of the box, and explain what was returned."""
+    from lcbo.evaluation.evaluate import evaluate
+
+    task = read_task(problem, variant, noise, seed=None)
+    asked, fun, returned = task.problem, task.problem.fun, list[Any]()
+    if fun is None:
         raise ArgumentError(task.name, "a table [command] to evaluate with", "none")
     where = "the start" if task.start is not None else "the middle of the box"
-    x = np.array(0.5 * (problem.lb + problem.ub)) if task.start is None else task.start
-    screen.say(f"{task.name}: {summary(problem)}", f"Evaluating {where}:", screen.design(problem, x), "")
-    returned: list[Any] = []
-    problem.fun = _watched(problem.fun, returned)
-    seen, seconds = [], []
-    for _ in range(repeats):
-        evaluation, record = evaluate(problem, x)
-        if evaluation.failed is not None:
-            screen.say(f"The evaluation failed after {duration(record.seconds or 0.0)}: {evaluation.failed}")
-            if evaluation.traceback:
-                screen.say("", evaluation.traceback.rstrip())
-            return False
-        seen.append(evaluation.outcomes)
-        seconds.append(record.seconds or 0.0)
-    screen.say(_outcomes(problem, seen, returned[0]), "")
-    _explain(task, seen, seconds, returned[0])
-    return True
-
-
-def _watched(fun: Callable[[Array], Any], returned: list[Any]) -> Callable[[Array], Any]:
-    """Return the function; it appends what it returns to a list."""
+    x = 0.5 * (asked.lb + asked.ub) if task.start is None else task.start
+    screen.say(f"{task.name}: {summary(asked)}", f"Evaluating {where}:", screen.design(asked, x), "")
 
     def watched(x: Array) -> Any:
         returned.append(fun(x))
         return returned[-1]
 
-    return watched
+    asked.fun = watched
+    seen, seconds = [], []
+    for _ in range(repeats):
+        evaluation, record = evaluate(asked, x)
+        seconds.append(record.seconds or 0.0)
+        seen.append(evaluation.outcomes)
+        if evaluation.failed is not None:
+            screen.say(f"The evaluation failed after {duration(seconds[-1])}: {evaluation.failed}")
+            if evaluation.traceback:
+                screen.say("", evaluation.traceback.rstrip())
+            raise typer.Exit(ERROR)
+    mapped = isinstance(returned[0], Mapping)
+    kinds = {str(name): type(value).__name__ for name, value in returned[0].items()} if mapped else {}
+    screen.say(_outcomes(asked, seen, kinds), "")
+    unused = [name for name in kinds if name not in asked.outcomes]
+    if unused:
+        screen.say(f"Returned and not used: {', '.join(unused)}.")
+    holds = asked.feasible({name: fmean(outcomes[name] for outcomes in seen) for name in asked.outcomes})
+    screen.say("All constraints hold there." if holds else "Not all constraints hold there; that is fine.")
+    mean, budget = fmean(seconds), task.settings.get("budget")
+    spent = f"; {budget} of them take about {duration(mean * budget)} one after the other" if budget else ""
+    screen.say(f"An evaluation took {duration(mean)}{spent}.")
+    if repeats > 1:
+        differs = any(outcomes != seen[0] for outcomes in seen)
+        screen.say(_NOISE[differs, asked.deterministic])
+    elif not asked.deterministic:
+        screen.say("Is it noisy? --repeats 3 tells; if not, state deterministic = true.")
 
 
-def _outcomes(problem: Problem, seen: list[dict[str, float]], returned: Any) -> Table:
+_NOISE = {  # by whether repeated evaluations differ and whether the problem is stated as deterministic
+    (True, True): "The problem is stated as deterministic, but repeated evaluations differ: "
+    "state noise instead.",
+    (True, False): "Repeated evaluations differ: there is noise.",
+    (False, True): "Repeated evaluations agree, as stated.",
+    (False, False): "Repeated evaluations agree to the last digit: state deterministic = true.",
+}
+
+
+def _outcomes(problem: Problem, seen: list[dict[str, float]], kinds: dict[str, str]) -> Table:
     """Return a table of every outcome: value, type, noise, what is asked of it and whether that holds."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("outcome", overflow="fold")
-    table.add_column("value", justify="right")
-    table.add_column("type")
-    if len(seen) > 1:
-        table.add_column("noise sd", justify="right")
-    table.add_column("use", overflow="fold")
-    table.add_column("slack", justify="right")
-    table.add_column("")
+    rows, repeated = [], len(seen) > 1
     for name in problem.outcomes:
         values = [outcomes[name] for outcomes in seen]
-        mean = statistics.fmean(values)
-        kind = type(returned[name]).__name__ if isinstance(returned, Mapping) else ""
-        head = [screen.plain(name), screen.number(mean), screen.plain(kind)]
-        if len(seen) > 1:
-            head.append(screen.number(statistics.stdev(values), 3))
+        mean = fmean(values)
+        noise = [screen.number(stdev(values), 3)] if repeated else []
+        row = [screen.plain(name), screen.number(mean), screen.plain(kinds.get(name, "")), *noise]
         if name == problem.objective.name:
             goal = "maximized" if problem.objective.maximize else "minimized"
-            table.add_row(*head, screen.plain(goal))
+            rows.append([*row, screen.plain(goal), screen.number(None), screen.plain("")])
         for c in problem.constraints:
             if c.name == name:
                 room = float(c.slack(mean))
-                table.add_row(*head, screen.plain(c), screen.number(room, 4), screen.verdict(room))
-    return table
-
-
-def _explain(task: Task, seen: list[dict[str, float]], seconds: list[float], returned: Any) -> None:
-    """Print what a user should know before spending a budget."""
-    problem = task.problem
-    if isinstance(returned, Mapping):
-        unused = [str(name) for name in returned if name not in problem.outcomes]
-        if unused:
-            screen.say(f"Returned and not used: {', '.join(unused)}.")
-    feasible = problem.feasible({name: statistics.fmean(o[name] for o in seen) for name in problem.outcomes})
-    screen.say("All constraints hold there." if feasible else "Not all constraints hold there; that is fine.")
-    mean, budget = statistics.fmean(seconds), task.settings.get("budget")
-    spent = f"; {budget} of them take about {duration(mean * budget)} one after the other" if budget else ""
-    screen.say(f"An evaluation took {duration(mean)}{spent}.")
-    if len(seen) == 1:
-        if not problem.deterministic:
-            screen.say("Is it noisy? --repeats 3 tells; if not, state deterministic = true.")
-        return
-    differs = any(outcomes != seen[0] for outcomes in seen)
-    if differs and problem.deterministic:
-        screen.say(
-            "The problem is stated as deterministic, but repeated evaluations differ: state noise instead."
-        )
-    elif differs:
-        screen.say("Repeated evaluations differ: there is noise.")
-    elif problem.deterministic:
-        screen.say("Repeated evaluations agree, as stated.")
-    else:
-        screen.say("Repeated evaluations agree to the last digit: state deterministic = true.")
+                rows.append([*row, screen.plain(c), screen.number(room, 4), screen.verdict(room)])
+    names = ["outcome", "value", "type", *["noise sd"] * repeated, "use", "slack", ""]
+    return screen.table(names, rows)

@@ -9,32 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import lcbo
+from lcbo.cli import arguments as given
 from lcbo.cli import screen
-from lcbo.cli.arguments import (
-    Budget,
-    Json,
-    Method,
-    Noise,
-    Options,
-    Retries,
-    RunFile,
-    Seed,
-    Target,
-    Timeout,
-    Variant,
-    Workers,
-    examples,
-    pairs,
-)
-from lcbo.cli.exit_codes import ERROR, INTERRUPTED, NOT_FEASIBLE
 from lcbo.errors import ArgumentError
+from lcbo.reporting.format import summary
 
 if TYPE_CHECKING:
-    from lcbo.optimizer.result import Result
     from lcbo.problem import Problem
 
+_STORE = "File of the run, PROBLEM.db by default; a run found there is continued."
+Store = Annotated[Path | None, typer.Option(metavar="RUN", help=_STORE)]
+Total = Annotated[int | None, typer.Option(help="New total number of evaluations.", min=1)]
 
-@examples(
+
+@given.examples(
     "lcbo run truss25 --budget 300",
     "lcbo run problem.toml",
     "lcbo run problem.toml --store run.db --budget 500 --workers 4 --timeout 600",
@@ -42,31 +30,23 @@ if TYPE_CHECKING:
     "lcbo run gp_sample --variant d=20 --option explore=5",
 )
 def run(
-    problem: Target,
-    store: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="RUN",
-            help="File of the run, PROBLEM.db by default; a run found there is continued.",
-        ),
-    ] = None,
-    budget: Budget = None,
-    method: Method = None,
-    seed: Seed = None,
-    option: Options = None,
-    variant: Variant = None,
-    noise: Noise = None,
-    workers: Workers = None,
-    timeout: Timeout = None,
-    retries: Retries = None,
-    json: Json = False,
+    problem: given.Target,
+    store: Store = None,
+    budget: given.Budget = None,
+    method: given.Method = None,
+    seed: given.Seed = None,
+    option: given.Options = None,
+    variant: given.Variant = None,
+    noise: given.Noise = None,
+    workers: given.Workers = None,
+    timeout: given.Timeout = None,
+    retries: given.Retries = None,
+    json: given.Json = False,
 ) -> None:
     """Optimize a problem file or a named problem; the run's file keeps every evaluation."""
-    from lcbo.cli.tasks import read_task
-    from lcbo.reporting.format import summary
-
-    task = read_task(problem, pairs("--variant", variant), noise, seed)
-    arguments = task.arguments(budget=budget, method=method, seed=seed, options=pairs("--option", option))
+    task = given.read_task(problem, variant, noise, seed)
+    options = given.pairs("--option", option)
+    arguments = task.arguments(budget=budget, method=method, seed=seed, options=options)
     if task.problem.fun is None:
         path = shlex.quote(problem)
         raise ArgumentError(problem, "a table [command]", f"none; lcbo new run.db {path} is for ask and tell")
@@ -80,22 +60,21 @@ def run(
     _minimize(task.problem, file, json, **arguments, **evaluation)
 
 
-@examples("lcbo resume run.db", "lcbo resume run.db --budget 2000 --workers 4")
+@given.examples("lcbo resume run.db", "lcbo resume run.db --budget 2000 --workers 4")
 def resume(
-    run: RunFile,
-    budget: Annotated[int | None, typer.Option(help="New total number of evaluations.", min=1)] = None,
-    workers: Workers = None,
-    timeout: Timeout = None,
-    retries: Retries = None,
-    json: Json = False,
+    run: given.RunFile,
+    budget: Total = None,
+    workers: given.Workers = None,
+    timeout: given.Timeout = None,
+    retries: given.Retries = None,
+    json: given.Json = False,
 ) -> None:
     """Continue a run where it stopped, with the workers and limits that were given to `lcbo run`."""
-    from lcbo.evaluation.command.problem_file import rebuilt_command_problem
+    from lcbo.evaluation.command.problem_file import Task, rebuilt_command_problem
     from lcbo.store.describe import rebuild_value
-    from lcbo.store.stored_run import open_run
 
-    with open_run(run) as stored:
-        meta, problem, at = stored.meta, stored.problem, stored.status
+    stored = lcbo.open_run(run)
+    meta, problem, at = stored.meta, stored.problem, stored.status
     source = meta["source"] or {}
     if problem.fun is None and "command" in source:
         problem = rebuilt_command_problem(meta)  # raises the reason why it cannot be rebuilt
@@ -105,24 +84,17 @@ def resume(
             "a run of a named problem or of a command",
             "one whose function is not in the file; use lcbo ask and tell, or lcbo.minimize(..., store=...)",
         )
-    given = {"workers": workers, "timeout": timeout, "retries": retries}
-    evaluation = {
-        **source.get("evaluation", {}),
-        **{name: value for name, value in given.items() if value is not None},
-    }
+    task = Task(run.stem, problem, source.get("evaluation", {}))
     screen.remark(f"{run}: going on after {at.ended} evaluations")
     _minimize(
         problem,
         run,
         json,
         budget=budget or at.budget,
-        method=meta["method"],
         rng=meta["seed"],
-        x0=meta["x0"],
-        n_init=meta["n_init"],
-        data=[(x, outcomes) for x, outcomes in meta["data"]] or None,
         options=rebuild_value(meta["options"]),
-        **evaluation,
+        **{name: meta[name] for name in ("method", "x0", "n_init", "data")},
+        **task.evaluation(workers=workers, timeout=timeout, retries=retries),
     )
 
 
@@ -134,36 +106,11 @@ def _minimize(problem: Problem, file: Path, json: bool, **arguments: Any) -> Non
     except KeyboardInterrupt:
         begun = f"continue with: lcbo resume {path}" if file.exists() else "nothing was evaluated yet"
         screen.remark(f"lcbo: interrupted; {begun}")
-        raise typer.Exit(INTERRUPTED) from None
-    _print_answer(problem, result, json)
+        raise typer.Exit(given.INTERRUPTED) from None
+    screen.show_answer(problem, result, json)
     if result.reason == "interrupted":
         screen.remark(f"lcbo: interrupted; continue with: lcbo resume {path}")
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(given.INTERRUPTED)
     screen.remark(f"More: lcbo report {path} · lcbo resume {path} --budget {2 * arguments['budget']}")
     if not result.success:
-        raise typer.Exit(NOT_FEASIBLE)
-
-
-def _print_answer(problem: Problem, result: Result, json: bool) -> None:
-    if json:
-        screen.say_json(screen.answer_json(problem, result))
-    else:
-        screen.show_answer(problem, result)
-
-
-@examples("lcbo check problem.toml", "lcbo check problem.toml --repeats 3", "lcbo check truss25 --noise 0.1")
-def check(
-    problem: Target,
-    repeats: Annotated[
-        int, typer.Option(help="Number of evaluations; two or more show the noise.", min=1)
-    ] = 1,
-    variant: Variant = None,
-    noise: Noise = None,
-) -> None:
-    """Evaluate the start, or the middle of the box, and explain what was returned."""
-    from lcbo.cli.checking import check_task
-    from lcbo.cli.tasks import read_task
-
-    task = read_task(problem, pairs("--variant", variant), noise, seed=None)
-    if not check_task(task, repeats):
-        raise typer.Exit(ERROR)
+        raise typer.Exit(given.NOT_FEASIBLE)

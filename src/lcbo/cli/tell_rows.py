@@ -6,100 +6,79 @@ The columns that ``lcbo ask`` prints may stay in the file; they are ignored.
 from __future__ import annotations
 
 import csv
-import io
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from lcbo.checks import is_number
 from lcbo.errors import ArgumentError
 from lcbo.problem import Problem, outcome_value
 
 
-@dataclass(frozen=True)
-class TellRow:
-    """One result: outcomes, or the reason of a failure."""
+def read_results(path: Path, problem: Problem) -> list[dict[str, Any]]:
+    """Return the arguments of `Optimizer.tell` for the results in a file; ``-`` reads JSON lines.
 
-    id: int
-    outcomes: Mapping[str, float] | None
-    failed: str | None
-    final: bool = False
-
-
-def read_results(path: Path, problem: Problem) -> list[TellRow]:
-    """Return the results in a file, all of them checked before any is told; ``-`` reads JSON lines.
-
-    Rows without any outcome are not done yet and left out.
+    All of them are checked before any is told. Rows without any outcome are not done yet and left out.
     """
-    if str(path) == "-":
-        entries = [(f"line {n}", entry) for n, entry in _lines("-", sys.stdin.read())]
+    piped = str(path) == "-"
+    if piped or path.suffix.lower() in (".json", ".jsonl"):
+        name = "standard input" if piped else str(path)
+        text = sys.stdin.read() if piped else path.read_text(encoding="utf-8-sig")
+        entries = [(f"{name}, entry {number}", entry) for number, entry in _objects(name, text)]
     elif path.suffix.lower() == ".csv":
-        text = path.read_text(encoding="utf-8-sig")
-        rows = enumerate(csv.DictReader(io.StringIO(text)), 2)
-        entries = [(f"{path}, line {n}", _cells(row)) for n, row in rows]
-    elif path.suffix.lower() in (".json", ".jsonl"):
-        lines = _lines(str(path), path.read_text(encoding="utf-8-sig"))
-        entries = [(f"{path}, entry {n}", entry) for n, entry in lines]
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = enumerate(csv.DictReader(file), 2)
+            entries = [(f"{path}, line {number}", _cells(row)) for number, row in rows]
     else:
         raise ArgumentError("--from", "a file ending in .csv, .json or .jsonl, or -", repr(str(path)))
-    found = [_result(where, entry, problem) for where, entry in entries]
-    told = [result for result in found if result is not None]
+    told = [result for where, entry in entries if (result := _result(where, entry, problem))]
     if not told:
         raise ArgumentError(str(path), f"results with outcomes out of {list(problem.outcomes)}", "none")
     return told
 
 
-def _lines(name: str, text: str) -> list[tuple[int, Any]]:
+def _objects(name: str, text: str) -> list[tuple[int, Any]]:
     """Return the objects of a JSON list, of one JSON object, or of JSON lines, numbered from 1."""
-    try:
+    with suppress(json.JSONDecodeError):
         whole = json.loads(text)
-    except json.JSONDecodeError:
-        found = []
-        for number, line in enumerate(text.splitlines(), 1):
-            if line.strip():
-                try:
-                    found.append((number, json.loads(line)))
-                except json.JSONDecodeError as error:
-                    raise ArgumentError(name, "JSON: a list, or one object per line", error) from None
-        return found
-    return list(enumerate(whole if isinstance(whole, list) else [whole], 1))
+        return list(enumerate(whole if isinstance(whole, list) else [whole], 1))
+    try:
+        return [(n, json.loads(line)) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+    except json.JSONDecodeError as error:
+        raise ArgumentError(name, "JSON: a list, or one object per line", error) from None
 
 
 def _cells(row: Mapping[str | None, Any]) -> dict[str, Any]:
     """Return the filled cells of a row, numbers as numbers."""
-    cells: dict[str, Any] = {}
-    for name, text in row.items():
-        if name is None:
-            raise ArgumentError("--from", "as many cells in every row as in the first", text)
-        if text is None or not text.strip():
-            continue
-        try:
-            cells[name.strip()] = text if name == "failed" else float(text)
-        except ValueError:
-            cells[name.strip()] = text
+    if None in row:
+        raise ArgumentError("--from", "as many cells in every row as in the first", row[None])
+    cells = {str(name).strip(): text for name, text in row.items() if text and text.strip()}
+    for name in cells.keys() - {"failed"}:
+        with suppress(ValueError):
+            cells[name] = float(cells[name])
     return cells
 
 
-def _result(where: str, entry: Any, problem: Problem) -> TellRow | None:
+def _result(where: str, entry: Any, problem: Problem) -> dict[str, Any] | None:
     """Return one result, ``None`` where there is nothing yet.
 
     An entry is ``{"id": 7, "weight": 5.1}``; its outcomes may also stand under ``"outcomes"``.
     """
     nested = entry.get("outcomes", {}) if isinstance(entry, Mapping) else None
-    if not isinstance(entry, Mapping) or not isinstance(nested, Mapping) or "id" not in entry:
+    if not isinstance(nested, Mapping) or "id" not in entry:
         raise ArgumentError(where, "an id and outcomes", repr(entry))
     fields = {name: value for name, value in {**entry, **nested}.items() if value is not None}
-    id = fields.pop("id")
-    if isinstance(id, bool) or not isinstance(id, int | float) or id != int(id):
+    id, failed, final = fields.pop("id", None), fields.pop("failed", ""), bool(fields.pop("final", False))
+    if not is_number(id) or id % 1:
         raise ArgumentError(where, "the id of a candidate, a whole number", repr(id))
-    failed, final = fields.pop("failed", ""), bool(fields.pop("final", False))
-    ours = {"outcomes", "role", "iteration", "x", *problem.variables}
-    unknown = [name for name in fields if name not in problem.outcomes and name not in ours]
+    ignored = {"outcomes", "role", "iteration", "x", *problem.variables}
+    unknown = [name for name in fields if name not in problem.outcomes and name not in ignored]
     if unknown:
         raise ArgumentError(where, f"outcome names out of {list(problem.outcomes)}", unknown)
     if failed:
-        return TellRow(int(id), None, str(failed))
+        return {"id": int(id), "failed": str(failed)}
     told = {name: outcome_value(name, fields[name]) for name in problem.outcomes if name in fields}
-    return TellRow(int(id), told, None, final) if told else None
+    return {"id": int(id), "outcomes": told, "final": final} if told else None
