@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lcbo.compare.run import run_to_end, write_result
+from lcbo.compare.comparison import run_to_end, write_result
 from lcbo.compare.score import best_feasible, checkpoints, first_feasible, rounded
 from lcbo.optimizer.answer import versions
 from lcbo.optimizer.optimizer import Optimizer

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 import lcbo
-from lcbo.cli import asking, checking, comparing, inspecting, listing, running, screen
+from lcbo.cli import asking, comparing, inspecting, listing, running, screen
 from lcbo.cli.arguments import ERROR, EXAMPLES, INTERRUPTED, SpacedLists
 from lcbo.errors import LcboError
 
@@ -64,7 +64,7 @@ def main(
 
 
 _PANELS: dict[str, list[Callable[..., None]]] = {
-    "Optimize": [running.run, running.resume, checking.check, comparing.compare],
+    "Optimize": [running.run, running.resume, running.check, comparing.compare],
     "By hand or with a queue": [asking.new, asking.ask, asking.tell],
     "Look at a run": [
         inspecting.status,

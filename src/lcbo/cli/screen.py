@@ -52,13 +52,14 @@ def say(*parts: str | Text | Table) -> None:
 
 def say_json(value: Any) -> None:
     """Print one line of JSON; numbers that are not finite are ``null``."""
-    sys.stdout.write(json.dumps(_finite(value), allow_nan=False) + "\n")
+    finite = json.loads(json.dumps(value), parse_constant=lambda _: None)
+    sys.stdout.write(json.dumps(finite) + "\n")
 
 
-def plain(text: object, style: str = "") -> Text:
+def plain(text: object) -> Text:
     """Return a text without markup or control characters, which could change a terminal."""
     shown = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in str(text))
-    return Text(shown, style=style)
+    return Text(shown)
 
 
 def number(value: float | None, digits: int = 6, missing: str = "") -> Text:
@@ -167,14 +168,6 @@ def _place(value: float, low: float, high: float) -> Text:
     line = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
     mark = ("\N{BLACK CIRCLE}", "yellow" if value in (low, high) else "cyan")
     return Text.assemble((line * at, "dim"), mark, (line * (cells - 1 - at), "dim"))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _finite(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _console(file: TextIO) -> Console:
