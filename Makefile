@@ -26,6 +26,7 @@ format: .venv/.installed-dev
 
 docs: .venv/.installed-dev
 	$(BIN)/python docs/build_api.py
+	$(BIN)/python docs/draw_architecture.py
 
 # The pictures of the README: a real run, to be drawn anew when the default method changes.
 pictures: .venv/.installed

@@ -82,10 +82,12 @@ def work(case: Case, store: Path, log: Path) -> None:
                 problem, method=case.method, store=store, callback=called, progress=False, **arguments
             )
             return
-        if case.way == "open" and store.exists():
+        if not store.exists():
+            optimizer = Optimizer(case.problem(), case.method, store=store, **case.arguments())
+        elif case.way == "open":
             optimizer = Optimizer.open(store)
         else:
-            optimizer = Optimizer(case.problem(), case.method, store=store, **case.arguments())
+            optimizer = Optimizer.open(store, case.problem(), method=case.method, **case.arguments())
         with optimizer:
             while batch := optimizer.pending or optimizer.ask():
                 values = optimizer.problem.evaluate(batch[0].x)
@@ -117,7 +119,7 @@ def whole(case: Case) -> list[tuple[int, bytes, dict[str, float]]]:
 
 def evaluations(optimizer: Optimizer) -> list[tuple[int, bytes, dict[str, float]]]:
     """Return a run as something to compare bit by bit."""
-    return [(o.id, o.x.tobytes(), dict(o.outcomes)) for o in optimizer.log.observations]
+    return [(o.id, o.x.tobytes(), dict(o.outcomes)) for o in optimizer.log.evaluations]
 
 
 @dataclass

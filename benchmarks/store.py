@@ -25,6 +25,7 @@ import numpy as np
 
 import lcbo
 from lcbo import Optimizer, Problem
+from lcbo.optimizer.recorder import AskEntry, TellEntry
 from lcbo.store.store import Store, read
 from lcbo.types import Candidate, Record
 
@@ -121,15 +122,17 @@ def long_run(path: Path, dim: int, count: int) -> None:
         ids = range(first, first + 4)
         points = rng.random((4, dim))
         handed = [
-            (Candidate(id, space.from_unit(u), "explore", first // 4), u)
+            Candidate(id, space.from_unit(u), u, "explore", first // 4)
             for id, u in zip(ids, points, strict=True)
         ]
         keys = list(range(max(first - 75, 0), first))
         state.update(batch=list(ids), queue=[], model_keys=keys, iteration=first // 4)
-        store.record_ask(None, handed, {"iteration": first // 4, "rescues": 0, "step": 0.1}, state)
-        for candidate, _ in handed:
+        store.record_ask(AskEntry(None, {"iteration": first // 4, "rescues": 0, "step": 0.1}, handed), state)
+        for candidate in handed:
             how = Record("worker 3", 1.7e9 + candidate.id, 60.0, "", 1)
-            store.record_tell(candidate.id, outcomes(candidate.x), failed=None, final=False, record=how)
+            store.record_tell(
+                TellEntry(candidate.id, outcomes(candidate.x), failed=None, final=False, record=how)
+            )
     store.close()
 
 

@@ -65,18 +65,17 @@ def trajectory(case: tuple[str, str, float, bool]) -> dict[str, Any]:
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")
         store = Path(folder) / "run.db"
-        given = {"budget": BUDGET, "rng": 3, "options": _spelled(method, options), "store": store}
+        given = {"budget": BUDGET, "rng": 3, "options": _spelled(method, options)}
         problem = lcbo.Problem(
             dict(zip(truth.variables, map(tuple, truth.bounds.tolist()), strict=True)),
             truth.constraints,
             truth.objective,
         )
-        for half in (BUDGET // 2, BUDGET):
-            with lcbo.Optimizer(problem, method, **given) as optimizer:
-                _drive(optimizer, truth, scale, noise, two, half, asked)
-                if half == BUDGET:
-                    return {"case": list(case), "asked": asked, "answer": _answer(optimizer)}
-    raise AssertionError
+        with lcbo.Optimizer(problem, method, store=store, **given) as optimizer:
+            _drive(optimizer, truth, scale, noise, two, BUDGET // 2, asked)
+        with lcbo.Optimizer.open(store) as optimizer:
+            _drive(optimizer, truth, scale, noise, two, BUDGET, asked)
+            return {"case": list(case), "asked": asked, "answer": _answer(optimizer)}
 
 
 def _drive(

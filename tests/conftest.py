@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lcbo.methods import registry
-from lcbo.methods.protocol import Belief, Method, Proposal, Setup
+from lcbo.methods.protocol import Belief, Method, MethodSpec, Proposal, Setup
 
 
 @pytest.fixture
@@ -84,13 +84,15 @@ class UniformSearch(Method):
 
 
 @pytest.fixture
-def made(monkeypatch):
-    """Make every method name build a `UniformSearch`; returns the list of those built."""
+def uniform(monkeypatch):
+    """Register `UniformSearch` as the method ``uniform``; returns the list of those built."""
     methods: list[UniformSearch] = []
 
-    def make(_name, setup, options):
+    def build(setup, options):
         methods.append(UniformSearch(setup, options))
         return methods[-1]
 
-    monkeypatch.setattr(registry, "make", make)
+    options = dict.fromkeys(("batch", "believe", "recommend", "stop_at", "schedule"))
+    spec = MethodSpec("uniform", "uniform points in batches", build, options)
+    monkeypatch.setitem(registry._SPECS, spec.name, spec)
     return methods

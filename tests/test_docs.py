@@ -13,6 +13,12 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
+def test_floor_plan_is_up_to_date() -> None:
+    drawn = runpy.run_path(str(ROOT / "docs" / "draw_architecture.py"))
+    edges, _, _ = drawn["survey"]()
+    assert drawn["PICTURE"].read_text() == drawn["drawing"](edges), "run make docs"
+
+
 def test_reference_is_up_to_date() -> None:
     built = runpy.run_path(str(ROOT / "docs" / "build_api.py"))
     page = (ROOT / "docs" / "api.md").read_text()
@@ -41,7 +47,7 @@ def test_links_lead_to_files(page: Path) -> None:
 
 def test_modules_named_by_the_algorithm_page_exist() -> None:
     text = (ROOT / "docs" / "algorithm.md").read_text()
-    named = re.findall(r"`((?:models|acquisition|steps|methods|optimizer)/[\w/]+\.py)`", text)
+    named = re.findall(r"`((?:problem|models|acquisition|steps|methods|optimizer)/[\w/]+\.py)`", text)
     assert named
     for module in named:
         assert (ROOT / "src" / "lcbo" / module).exists(), module

@@ -22,15 +22,20 @@ LAYERS = {
     "steps": 4,
     "acquisition": 5,
     "methods": 6,
-    "evaluation": 7,
-    "optimizer": 8,
+    "optimizer": 7,
     "store": 8,
+    "evaluation": 8,
     "loop": 9,
     "reporting": 10,
     "compare": 10,
     "testing": 10,
     "cli": 11,
     "__init__": 12,
+}
+EXCEPTIONS = {
+    # `Optimizer(store=path)` and `Optimizer.open(path)` are given a path, so somebody below the store has to
+    # reach for it: `run_files`, when it is called, and nothing else.
+    "optimizer/recorder.py": {"store"},
 }
 
 
@@ -53,14 +58,14 @@ def test_module_imports_only_lower_layers(path):
     assert part in LAYERS, f"give {part} a layer"
     if LAYERS[part] >= LAYERS["cli"]:
         return
-    for other in imported_parts(ast.parse(path.read_text())):
-        assert other in LAYERS, f"{path.name} imports lcbo.{other}, which has no layer"
-        lower = (
-            LAYERS[other] < LAYERS[part]
-            or other == part
-            or {part, other} <= {"optimizer", "store", "evaluation"}
-        )
-        assert lower, f"{part} (layer {LAYERS[part]}) imports {other} (layer {LAYERS[other]})"
+    above = {
+        other
+        for other in imported_parts(ast.parse(path.read_text()))
+        if other != part and LAYERS[other] >= LAYERS[part]
+    }
+    assert above == EXCEPTIONS.get(str(path.relative_to(SOURCE)), set()), (
+        f"{part} imports from above: {above}"
+    )
 
 
 def test_violation_is_noticed():

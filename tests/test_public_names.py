@@ -1,6 +1,8 @@
 import subprocess
 import sys
 
+import pytest
+
 import lcbo
 
 PUBLIC = [
@@ -8,22 +10,25 @@ PUBLIC = [
     "Candidate",
     "Command",
     "Constraint",
+    "Evaluation",
     "EvaluationError",
     "LcboError",
+    "Method",
+    "MethodSpec",
     "ModelError",
     "NumericalRescueWarning",
     "Objective",
-    "Observation",
     "Optimizer",
     "OutcomeError",
     "Problem",
+    "Proposal",
     "Record",
     "Result",
-    "Run",
     "RunInUseError",
     "Snapshot",
     "StoreError",
     "StoreWarning",
+    "StoredRun",
     "TellError",
     "TooManyFailuresError",
     "WorkerError",
@@ -31,6 +36,7 @@ PUBLIC = [
     "open_run",
     "plot_convergence",
     "problems",
+    "register",
 ]
 
 HEAVY = {"torch", "botorch", "gpytorch", "matplotlib", "pandas", "scipy"}
@@ -65,3 +71,46 @@ def test_help_is_light():
         "from typer.testing import CliRunner; from lcbo.cli import app; CliRunner().invoke(app, ['--help'])"
     )
     assert not HEAVY & modules_after(code)
+
+
+def test_optimizer_alone_loads_nothing_of_store_benchmarks_and_workers():
+    loaded = modules_after("import lcbo.optimizer.optimizer")
+    assert not loaded & {"sqlite3", "tomllib", "matplotlib", "pandas", "multiprocessing", "cloudpickle"}
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("lcbo.")}
+    assert not rooms & {"store", "evaluation", "problems", "loop", "reporting", "cli", "testing"}
+
+
+def test_ask_and_tell_in_memory_load_nothing_more():
+    code = """
+import pytest
+
+import lcbo
+optimizer = lcbo.Optimizer(lcbo.Problem([(0, 1)] * 2), "sobol", budget=4)
+for candidate in optimizer.ask():
+    optimizer.tell(candidate.id, {"objective": 1.0})
+optimizer.result()
+"""
+    loaded = modules_after(code)
+    assert "sqlite3" not in loaded
+    assert not {
+        name for name in loaded if name.startswith(("lcbo.store", "lcbo.evaluation", "lcbo.problems"))
+    }
+
+
+def test_candidate_is_the_name_of_a_pending_evaluation():
+    assert lcbo.Candidate is lcbo.Evaluation
+
+
+@pytest.mark.parametrize("method", ["cobyqa", "cobyla", "cmaes", "sobol"])
+def test_method_without_a_model_loads_no_torch(method):
+    code = f"""
+import pytest
+
+import lcbo
+optimizer = lcbo.Optimizer(lcbo.Problem([(0, 1)] * 2, ["c <= 0.5"], "f"), "{method}", budget=8)
+while batch := optimizer.pending or optimizer.ask():
+    optimizer.tell(batch[0].id, {{"f": float(batch[0].x.sum()), "c": float(batch[0].x[0])}})
+optimizer.result()
+optimizer.close()
+"""
+    assert "torch" not in modules_after(code)

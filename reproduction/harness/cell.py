@@ -13,9 +13,9 @@ import numpy as np
 
 from lcbo.compare.comparison import run_to_end, write_result
 from lcbo.compare.score import best_feasible, checkpoints, first_feasible, rounded
-from lcbo.optimizer.answer import versions
+from lcbo.loop.minimize import begun_or_continued
+from lcbo.optimizer.describe import describe_value, versions
 from lcbo.optimizer.optimizer import Optimizer
-from lcbo.store.describe import describe_value
 from reproduction.harness.spec import Cell
 from reproduction.harness.truth import Truth
 
@@ -29,8 +29,8 @@ def run_cell(cell: Cell, store: Path, result: Path) -> dict[str, Any]:
     truth = Truth(cell.task.benchmark(cell.seed), cell.task.noise, cell.seed)
     store.parent.mkdir(parents=True, exist_ok=True)
     options = cell.options(truth.benchmark)
-    with Optimizer(
-        truth.problem, cell.entry.method, budget=cell.budget, rng=cell.seed, options=options, store=store
+    with begun_or_continued(
+        truth.problem, store, method=cell.entry.method, budget=cell.budget, rng=cell.seed, options=options
     ) as optimizer:
         kept = run_to_end(optimizer, at_checkpoint=_recommended)
         summary = _summary(cell, optimizer, truth, kept)
@@ -45,7 +45,7 @@ def _recommended(optimizer: Optimizer) -> list[float] | None:
 
 def _summary(cell: Cell, optimizer: Optimizer, truth: Truth, kept: dict[str, Any]) -> dict[str, Any]:
     """Return the compact result of a finished run, scored without noise."""
-    seen = optimizer.log.observations
+    seen = optimizer.log.evaluations
     best = best_feasible(truth.benchmark, [truth.exact(o.x) for o in seen])
     marks = checkpoints(cell.budget)
     marks = marks[marks <= len(seen)]

@@ -37,8 +37,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lcbo.errors import ArgumentError
+from lcbo.optimizer.describe import rebuild_value
 from lcbo.problems import Benchmark, make
-from lcbo.store.describe import rebuild_value
 
 T = TypeVar("T")
 

@@ -25,7 +25,7 @@ from lcbo.acquisition.explore import AxisExplorer, Box, FastExplorer, adam
 from lcbo.acquisition.information import GradientInformation
 from lcbo.models.data import merge
 from lcbo.models.gp import BatchedGP, Hyperparameters
-from lcbo.optimizer.answer import versions
+from lcbo.optimizer.describe import versions
 from lcbo.random import generator
 from reproduction.harness.cell import machine
 

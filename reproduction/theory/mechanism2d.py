@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from lcbo.compare.score import best_feasible, checkpoints, rounded
-from lcbo.optimizer.answer import versions
+from lcbo.optimizer.describe import versions
 from lcbo.optimizer.optimizer import Optimizer
 from lcbo.problem import Constraint
 from lcbo.problems.base import Benchmark, BestKnown

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lcbo.optimizer.answer import versions
+from lcbo.optimizer.describe import versions
 from lcbo.optimizer.optimizer import Optimizer
 from lcbo.problems.gp_sample import GPSample
 from lcbo.steps.schedules import Power

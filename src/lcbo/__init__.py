@@ -26,13 +26,15 @@ if TYPE_CHECKING:
     )
     from lcbo.evaluation.command.command import Command
     from lcbo.loop.minimize import minimize
+    from lcbo.methods.protocol import Method, MethodSpec, Proposal
+    from lcbo.methods.registry import register
     from lcbo.optimizer.optimizer import Optimizer
     from lcbo.optimizer.result import Result, Snapshot
     from lcbo.problem import Problem
     from lcbo.problem.constraint import Constraint, Objective
     from lcbo.reporting.plots import plot_convergence
-    from lcbo.store.stored_run import Run, open_run
-    from lcbo.types import Candidate, Observation, Record
+    from lcbo.store.stored_run import StoredRun, open_run
+    from lcbo.types import Candidate, Evaluation, Record
 
 __version__ = "0.1.0"
 
@@ -41,22 +43,25 @@ __all__ = [
     "Candidate",
     "Command",
     "Constraint",
+    "Evaluation",
     "EvaluationError",
     "LcboError",
+    "Method",
+    "MethodSpec",
     "ModelError",
     "NumericalRescueWarning",
     "Objective",
-    "Observation",
     "Optimizer",
     "OutcomeError",
     "Problem",
+    "Proposal",
     "Record",
     "Result",
-    "Run",
     "RunInUseError",
     "Snapshot",
     "StoreError",
     "StoreWarning",
+    "StoredRun",
     "TellError",
     "TooManyFailuresError",
     "WorkerError",
@@ -64,23 +69,28 @@ __all__ = [
     "open_run",
     "plot_convergence",
     "problems",
+    "register",
 ]
 
 _HOME = {
     "Candidate": "types",
     "Command": "evaluation.command.command",
     "Constraint": "problem.constraint",
+    "Evaluation": "types",
+    "Method": "methods.protocol",
+    "MethodSpec": "methods.protocol",
     "Objective": "problem.constraint",
-    "Observation": "types",
     "Optimizer": "optimizer.optimizer",
     "Problem": "problem.problem",
+    "Proposal": "methods.protocol",
     "Record": "types",
     "Result": "optimizer.result",
-    "Run": "store.stored_run",
     "Snapshot": "optimizer.result",
+    "StoredRun": "store.stored_run",
     "minimize": "loop.minimize",
     "open_run": "store.stored_run",
     "plot_convergence": "reporting.plots",
+    "register": "methods.registry",
 }
 
 

@@ -52,6 +52,15 @@ def positive(argument: str, value: Any) -> float | None:
     return float(value)
 
 
+def above_zero(argument: str, value: Any, most: float | None = None) -> float:
+    """Return a finite number above 0, up to ``most``."""
+    within = is_number(value) and math.isfinite(value) and value > 0.0
+    if not within or (most is not None and value > most):
+        limit = "" if most is None else f" and up to {most:g}"
+        raise ArgumentError(argument, f"a finite number above 0{limit}", repr(value))
+    return float(value)
+
+
 def truth(argument: str, value: Any) -> bool:
     """Return True or False."""
     if not isinstance(value, bool | np.bool_):

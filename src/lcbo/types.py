@@ -15,27 +15,19 @@ Symbols
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A point to evaluate: ``x`` in user units; ``role`` is ``init``, ``iterate`` or ``explore``."""
-
-    id: int
-    x: Array
-    role: str
-    iteration: int
+Status = Literal["pending", "done", "failed"]
 
 
 @dataclass(frozen=True)
 class Record:
-    """How an evaluation went, for the books; no method ever sees it.
+    """How an evaluation went, for the records; no method ever sees it.
 
     Attributes:
         worker: where it ran.
@@ -53,18 +45,32 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Observation:
-    """A candidate whose evaluation has ended.
+class Evaluation:
+    """One evaluation on its way from ask to history; what happens to it makes its next state.
 
-    ``outcomes`` holds what came, by name, in user units; it lacks names that never came and is empty
-    when the evaluation ``failed`` (then the reason stands there). Evaluations the user brought along
-    have role ``data``.
+    Attributes:
+        id: number of the candidate.
+        x: the point in user units.
+        u: the point in the unit cube of the free variables, as the method proposed it.
+        role: ``init``, ``iterate`` or ``explore``; ``data`` for an evaluation the user brought along.
+        iteration: the method's iteration that asked for the point.
+        status: ``pending``, ``done`` or ``failed``.
+        outcomes: what came, by name, in user units; partial while pending, without the names that never
+            came when done, empty when failed.
+        failed: the reason of a failure.
+        record: where and how it ran.
     """
 
     id: int
     x: Array
+    u: Array
     role: str
     iteration: int
-    outcomes: Mapping[str, float]
+    status: Status = "pending"
+    outcomes: Mapping[str, float] = field(default_factory=dict)
     failed: str | None = None
     record: Record = Record()
+
+
+Candidate = Evaluation
+"""What `ask` returns: an evaluation that is pending."""

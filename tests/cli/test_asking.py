@@ -26,8 +26,8 @@ def test_a_whole_run_by_ask_and_tell(lcbo, objects):
     best = json.loads(lcbo("best", "run.db", "--json").stdout)
     assert best["success"]
     assert best["nfev"] == 8
-    with library.open_run("run.db") as run:
-        assert best["fun"] == run.result().fun
+    run = library.open_run("run.db")
+    assert best["fun"] == run.result().fun
     # the same candidates as the optimizer in Python hands out
     problem = library.Problem(
         {"t": (0.0, 1.0), "w1": (0.0, 1.0), "w2": (0.0, 1.0)},
@@ -36,8 +36,8 @@ def test_a_whole_run_by_ask_and_tell(lcbo, objects):
         deterministic=True,
     )
     first = library.Optimizer(problem, budget=8).ask()
-    with library.open_run("run.db") as run:
-        assert run.history.loc[0, "t"] == first[0].x[0]
+    run = library.open_run("run.db")
+    assert run.history.loc[0, "t"] == first[0].x[0]
 
 
 def test_the_output_of_ask_goes_back_to_tell_as_csv(lcbo, folder):
@@ -59,11 +59,11 @@ def test_the_output_of_ask_goes_back_to_tell_as_csv(lcbo, folder):
         "told 3; 3 of 20 evaluations ended, 1 pending" in lcbo("tell", "run.db", "--from", "done.csv").stderr
     )
     assert "1 pending" in lcbo("tell", "run.db", "--from", "done.csv").stderr  # again: nothing happens
-    with library.open_run("run.db") as run:
-        history = run.history
-        assert history.loc[1, "failed"] == "it, too, broke"
-        assert history.loc[3, "mass"] == results[3]["mass"]
-        assert [c.id for c in run.pending] == [2]
+    run = library.open_run("run.db")
+    history = run.history
+    assert history.loc[1, "failed"] == "it, too, broke"
+    assert history.loc[3, "mass"] == results[3]["mass"]
+    assert [c.id for c in run.pending] == [2]
 
 
 @pytest.mark.parametrize(
@@ -82,17 +82,17 @@ def test_results_come_from_json(lcbo, folder, name, text):
     lcbo("ask", "run.db", "-n", 2)
     (folder / name).write_text(text)
     lcbo("tell", "run.db", "--from", name)
-    with library.open_run("run.db") as run:
-        assert run.history.loc[0, "mass"] == 3.0
-        assert run.status.failed == text.count("why")
+    run = library.open_run("run.db")
+    assert run.history.loc[0, "mass"] == 3.0
+    assert run.status.failed == text.count("why")
 
 
 def test_results_come_from_standard_input(lcbo):
     lcbo("new", "run.db", "lab.toml")
     lcbo("ask", "run.db", "-n", 2)
     lcbo("tell", "run.db", "--from", "-", input='{"id": 1, "cost": 1, "strength": 2, "mass": 3}\n')
-    with library.open_run("run.db") as run:
-        assert run.history.index.tolist() == [1]
+    run = library.open_run("run.db")
+    assert run.history.index.tolist() == [1]
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ def test_bad_results_are_refused_and_nothing_is_told(lcbo, folder, name, text, m
     done = lcbo("tell", "run.db", "--from", name, code=1)
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
-    with library.open_run("run.db") as run:
-        assert run.status.ended == 0
+    run = library.open_run("run.db")
+    assert run.status.ended == 0
 
 
 def test_an_error_in_the_middle_says_how_many_were_told(lcbo, folder):
@@ -136,14 +136,14 @@ def test_partial_final_and_failed_tells(lcbo):
     lcbo("new", "run.db", "lab.toml")
     lcbo("ask", "run.db", "-n", 3)
     lcbo("tell", "run.db", 0, "cost=1")
-    with library.open_run("run.db") as run:
-        assert run.status.pending == 3
+    run = library.open_run("run.db")
+    assert run.status.pending == 3
     lcbo("tell", "run.db", 0, "strength=2", "--final")
     lcbo("tell", "run.db", 1, "--failed", "mesh did not converge")
     assert "already" in lcbo("tell", "run.db", 1, "cost=1", code=1).stderr
-    with library.open_run("run.db") as run:
-        assert run.status.pending == 1
-        assert run.history.loc[1, "failed"] == "mesh did not converge"
+    run = library.open_run("run.db")
+    assert run.status.pending == 1
+    assert run.history.loc[1, "failed"] == "mesh did not converge"
 
 
 def test_pending_shows_again_what_was_handed_out(lcbo, objects):
@@ -174,8 +174,8 @@ def test_a_run_is_begun_once_and_by_new(lcbo):
     assert "lcbo new run.db" in lcbo("ask", "run.db", code=1).stderr
     lcbo("new", "run.db", "lab.toml", "--budget", 7, "--seed", 3, "--method", "sobol")
     assert "exists already" in lcbo("new", "run.db", "lab.toml", code=1).stderr
-    with library.open_run("run.db") as run:
-        assert (run.status.budget, run.meta["seed"], run.meta["method"]) == (7, 3, "sobol")
+    run = library.open_run("run.db")
+    assert (run.status.budget, run.meta["seed"], run.meta["method"]) == (7, 3, "sobol")
 
 
 def test_another_writer_is_waited_for(lcbo, monkeypatch):

@@ -59,8 +59,8 @@ def test_best_shows_design_and_slack(lcbo, run):
     text = lcbo("best", run).stdout
     assert "f = 1 after 4 evaluations" in text
     rows = {line.split()[0]: line.split() for line in text.splitlines() if line}
-    with library.open_run(run) as stored:
-        x = stored.result().x
+    stored = library.open_run(run)
+    x = stored.result().x
     assert [float(rows[f"x{i}"][1]) for i in range(3)] == pytest.approx(x, rel=1e-5)
     assert rows["c"] == ["c", "<=", "0", "-0.5", "0.5", "holds"]
 

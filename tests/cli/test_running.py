@@ -18,12 +18,12 @@ def test_run_of_a_named_problem_keeps_it_and_prints_the_answer(lcbo, folder):
     assert "lcbo report hs71.db" in done.stderr
     assert "after 12 evaluations" in done.stdout
     assert not any(line.endswith(" ") for line in done.stdout.splitlines())
-    with library.open_run(folder / "hs71.db") as run:
-        assert run.meta["seed"] == 2
-        assert run.meta["options"] == {"explore": 3}
-        assert run.status.ended == 12
-        expected = library.minimize(library.problems.make("hs71"), budget=12, rng=2, options={"explore": 3})
-        assert run.result().fun == expected.fun
+    run = library.open_run(folder / "hs71.db")
+    assert run.meta["seed"] == 2
+    assert run.meta["options"] == {"explore": 3}
+    assert run.status.ended == 12
+    expected = library.minimize(library.problems.make("hs71"), budget=12, rng=2, options={"explore": 3})
+    assert run.result().fun == expected.fun
 
 
 def test_run_again_goes_on_and_other_arguments_are_refused_with_a_difference(lcbo):
@@ -40,17 +40,23 @@ def test_resume_adds_budget_and_equals_one_long_run(lcbo):
     lcbo("run", "hs71", "--store", "short.db", "--budget", 8, *arguments, code=(0, 3))
     done = lcbo("resume", "short.db", "--budget", 12, "--json", code=(0, 3))
     assert "going on after 8 evaluations" in done.stderr
-    with library.open_run("short.db") as run:
-        assert run.status.ended == 12
-        assert run.meta["source"]["noise"]["rng"] == 5
-        assert run.history["best_feasible"].size == 12
+    run = library.open_run("short.db")
+    assert run.status.ended == 12
+    assert run.meta["source"]["noise"]["rng"] == 5
+    assert run.history["best_feasible"].size == 12
+
+
+def test_device_may_change_when_a_run_goes_on(lcbo):
+    lcbo("run", "g07", "--budget", 4, "--method", "sobol", "--device", "cpu", code=(0, 3))
+    lcbo("resume", "g07.db", "--budget", 6, "--device", "cuda", code=(0, 3))  # sobol computes nothing there
+    assert library.open_run("g07.db").status.ended == 6
 
 
 def test_variants_of_a_named_problem(lcbo):
     lcbo("run", "gp_sample", "--variant", "d=3", "--budget", 4, "--method", "sobol", code=(0, 3))
-    with library.open_run("gp_sample.db") as run:
-        assert run.problem.dim == 3
-        assert run.problem.fun is not None
+    run = library.open_run("gp_sample.db")
+    assert run.problem.dim == 3
+    assert run.problem.fun is not None
 
 
 def test_no_feasible_design_has_its_own_exit_code(lcbo, folder):
@@ -78,18 +84,18 @@ def test_run_and_resume_of_a_problem_file_with_a_command(lcbo, folder):
         20,
         code=(0, 3),
     )
-    with library.open_run("program.db") as run:
-        assert run.meta["source"]["evaluation"] == {"timeout": 20.0, "retries": 1}
-        assert run.problem.fun is not None
-        assert run.history.loc[0, "cost"] == run.history.loc[0, "t"]
+    run = library.open_run("program.db")
+    assert run.meta["source"]["evaluation"] == {"timeout": 20.0, "retries": 1}
+    assert run.problem.fun is not None
+    assert run.history.loc[0, "cost"] == run.history.loc[0, "t"]
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
     os.chdir(elsewhere)  # the command is found wherever the run is resumed
     lcbo("resume", folder / "program.db", "--budget", 6, code=(0, 3))
-    with library.open_run(folder / "program.db") as run:
-        assert run.status.ended == 6
-        assert run.status.failed == 0
-        workers = set(run.history["worker"])
+    run = library.open_run(folder / "program.db")
+    assert run.status.ended == 6
+    assert run.status.failed == 0
+    workers = set(run.history["worker"])
     assert f"{os.getpid()}" not in "".join(workers)  # the timeout is remembered: it means a child process
 
 
@@ -99,9 +105,9 @@ def test_resume_of_a_command_that_a_script_began(lcbo, folder):
     problem = library.Problem({"x": (0.0, 1.0)}, ["c <= 0"], "f", fun=command)
     library.minimize(problem, budget=4, method="sobol", rng=0, store="script.db")
     lcbo("resume", "script.db", "--budget", 6)
-    with library.open_run("script.db") as run:
-        assert run.status.ended == 6
-        assert run.problem.fun == problem.fun
+    run = library.open_run("script.db")
+    assert run.status.ended == 6
+    assert run.problem.fun == problem.fun
     assert len(list((folder / "kept").iterdir())) == 6
 
 
@@ -194,6 +200,6 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_resume(folder):
     assert "lcbo resume slow.db" in err
     assert "Traceback" not in err
     assert "Interrupted" in out
-    with library.open_run("slow.db") as run:
-        assert run.status.ended >= 1
-        assert run.status.writer is None
+    run = library.open_run("slow.db")
+    assert run.status.ended >= 1
+    assert run.status.writer is None

@@ -63,8 +63,8 @@ def test_users_problem_is_scored_as_observed(problem_file, tmp_path):
     comparison = begin(problem_file(), tmp_path / "out")
     comparison.run("sobol", 3)
     (score,) = comparison.scores()["sobol"]
-    with lcbo.open_run(comparison.folder / "runs/sobol/3.db") as stored:
-        seen = [o.outcomes for o in stored.log.observations]
+    stored = lcbo.open_run(comparison.folder / "runs/sobol/3.db")
+    seen = [o.outcomes for o in stored.log.evaluations]
     assert np.allclose(score.best, best_feasible(comparison.problem, seen), rtol=1e-6)
     assert len(score.best) == 6
     assert score.seconds > 0.0
@@ -75,8 +75,8 @@ def test_benchmark_is_scored_without_noise(tmp_path):
     comparison = Comparison.begin(tmp_path, task, budget=12, noise=0.1)
     comparison.run("sobol", 1)
     (score,) = comparison.scores()["sobol"]
-    with lcbo.open_run(tmp_path / "runs/sobol/1.db") as stored:
-        seen = stored.log.observations
+    stored = lcbo.open_run(tmp_path / "runs/sobol/1.db")
+    seen = stored.log.evaluations
     truth = lcbo.problems.make("gp_sample", d=3)
     exact = [truth.evaluate(o.x) for o in seen]
     assert exact[0]["f"] != seen[0].outcomes["f"]

@@ -11,8 +11,9 @@ import lcbo
 from lcbo import ArgumentError, Command, EvaluationError, OutcomeError, Problem, TooManyFailuresError
 from lcbo.evaluation import processes
 from lcbo.evaluation.evaluate import evaluate
+from lcbo.types import Evaluation
 
-pytestmark = pytest.mark.usefixtures("made")
+pytestmark = pytest.mark.usefixtures("uniform")
 
 BOUNDS = {"width": (0.0, 10.0), "height": (0.0, 10.0)}
 AREA = """
@@ -28,8 +29,9 @@ def problem_of(tmp_path, bounds=BOUNDS, constraints=(), **fields):
 
 def evaluated(problem, *x, id=None):
     """Return the outcomes, or the reason of the failure."""
-    evaluation, _ = evaluate(problem, np.array(x), id)
-    return evaluation.outcomes if evaluation.failed is None else evaluation.failed
+    candidate = Evaluation(id or 0, np.array(x), np.array(x), "init", 0)
+    ended = evaluate(problem, candidate, numbered=id is not None).evaluation
+    return ended.outcomes if ended.failed is None else ended.failed
 
 
 def test_parameters_go_out_as_json_and_outcomes_come_from_stdout(tmp_path):
@@ -231,7 +233,7 @@ def test_command_runs_in_workers(tmp_path):
     """A pickled command in two workers; its working directories do not collide."""
     problem = problem_of(tmp_path, run=[sys.executable, "-S", "-c", AREA], keep="all")
     assert pickle.loads(pickle.dumps(problem.fun)) == problem.fun
-    result = lcbo.minimize(problem, budget=6, workers=2)
+    result = lcbo.minimize(problem, budget=6, method="uniform", workers=2)
     assert result.nfail == 0
     names = sorted(path.name for path in (tmp_path / "evaluations").iterdir())
     assert names == [f"{i:06d}" for i in range(6)]
@@ -242,7 +244,7 @@ def test_command_runs_in_workers(tmp_path):
 
 def test_command_that_always_fails_ends_the_run(tmp_path):
     with pytest.raises(TooManyFailuresError, match="no licence"):
-        lcbo.minimize(problem_of(tmp_path, run="echo no licence >&2; exit 1"), budget=20)
+        lcbo.minimize(problem_of(tmp_path, run="echo no licence >&2; exit 1"), budget=20, method="uniform")
 
 
 def test_command_alone_numbers_its_variables(tmp_path):

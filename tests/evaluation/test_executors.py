@@ -15,7 +15,7 @@ from lcbo.errors import WorkerError
 from lcbo.evaluation.executors import FutureEvaluator
 from lcbo.types import Candidate
 
-pytestmark = pytest.mark.usefixtures("made")
+pytestmark = pytest.mark.usefixtures("uniform")
 
 
 def simulate(x):
@@ -23,7 +23,13 @@ def simulate(x):
 
 
 def run(fun=simulate, **arguments):
-    defaults = {"bounds": [(0.0, 1.0)] * 2, "constraints": ["c <= 0"], "objective": "f", "budget": 20}
+    defaults = {
+        "bounds": [(0.0, 1.0)] * 2,
+        "constraints": ["c <= 0"],
+        "objective": "f",
+        "budget": 20,
+        "method": "uniform",
+    }
     return lcbo.minimize(fun, **(defaults | arguments))
 
 
@@ -105,16 +111,16 @@ def test_late_result_is_kept_but_not_used(tmp_path):
 
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as executor:
         original = Optimizer.late
-        patch.setattr(Optimizer, "late", lambda self, *a, **k: late.append((a, k)) or original(self, *a, **k))
+        patch.setattr(Optimizer, "late", lambda self, ended: late.append(ended) or original(self, ended))
         result = run(
             fun, workers=executor, timeout=0.2, x0=[0.5, 0.5], callback=callback, store=tmp_path / "run.db"
         )
     assert result.history.failed[result.history.id == 0] == "timeout: no result within 0.2 s"
     assert result.nfail == 1
     assert result.nfev == 20
-    ((arguments, keywords),) = late
-    assert arguments == (0, {"f": 0.5, "c": -0.3})
-    assert keywords["failed"] is None
+    (ended,) = late
+    assert (ended.id, ended.status, ended.outcomes) == (0, "done", {"f": 0.5, "c": -0.3})
+    assert ended.failed is None
 
 
 def test_late_result_of_a_first_try_waits_for_the_second():
@@ -133,9 +139,7 @@ def test_late_result_of_a_first_try_waits_for_the_second():
 
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as executor:
         original = Optimizer.late
-        patch.setattr(
-            Optimizer, "late", lambda self, id, *a, **k: late.append(id) or original(self, id, *a, **k)
-        )
+        patch.setattr(Optimizer, "late", lambda self, ended: late.append(ended.id) or original(self, ended))
         result = run(fun, workers=executor, timeout=1.0, retries=1, x0=[0.5, 0.5], budget=300)
     assert len(tries) == 2
     assert late == [0]
@@ -165,12 +169,12 @@ def test_evaluation_that_never_began_is_canceled():
         problem = Problem([(0.0, 1.0)] * 2, ["c <= 0"], "f", fun=lambda _: release.wait(30))
         evaluator = FutureEvaluator(problem, executor, timeout=0.2, slots=2)
         for id in range(2):
-            evaluator.submit(Candidate(id, np.zeros(2), "init", 0))
-        assert {f.id for f in evaluator.wait() + evaluator.wait(0.0)} == {0, 1}
+            evaluator.submit(Candidate(id, np.zeros(2), np.zeros(2), "init", 0))
+        assert {f.evaluation.id for f in evaluator.wait() + evaluator.wait(0.0)} == {0, 1}
         assert evaluator.slots == 1
         release.set()
         (late,) = evaluator.wait()
-    assert (late.id, late.late) == (0, True)
+    assert (late.evaluation.id, late.late) == (0, True)
     assert evaluator.slots == 2
 
 
@@ -217,7 +221,7 @@ def test_dask_cluster(cluster, tmp_path):
     assert evaluator.slots == 3, "one waits at the scheduler"
     assert FutureEvaluator(view, cluster.get_executor(pure=True), timeout=9.0).slots == 2
     for id in range(3):
-        evaluator.submit(Candidate(id, np.array([1.0, 5.0, 5.0, 1.0]), "init", 0))
+        evaluator.submit(Candidate(id, np.array([1.0, 5.0, 5.0, 1.0]), np.zeros(4), "init", 0))
     values = set()
     while finished := evaluator.wait(60.0):
         values |= {f.evaluation.outcomes[view.objective.name] for f in finished}

@@ -6,8 +6,6 @@ import pytest
 import lcbo
 from lcbo.evaluation.command.problem_file import read_problem_file
 
-pytestmark = pytest.mark.usefixtures("made")
-
 FULL = """
 objective = { name = "range", maximize = true }
 constraints = ["stress <= 140", "0.2 <= margin <= 0.6", { name = "balance", eq = 1.0, tol = 0.1 }]

@@ -8,10 +8,10 @@ import pytest
 
 import lcbo
 from lcbo import ArgumentError, Constraint, Objective, OutcomeError, Problem, TooManyFailuresError
-from lcbo.evaluation.evaluate import ALL_FAILED, MIN_EVALUATIONS
+from lcbo.loop.stopping import ALL_FAILED, MIN_EVALUATIONS
 from lcbo.optimizer.log import Log
 
-pytestmark = pytest.mark.usefixtures("made")
+pytestmark = pytest.mark.usefixtures("uniform")
 
 BOX = [(0.0, 1.0), (-2.0, 2.0)]
 
@@ -27,6 +27,7 @@ def run(fun=simulate, **arguments):
         "objective": "f",
         "budget": 30,
         "deterministic": True,
+        "method": "uniform",
     }
     return lcbo.minimize(fun, **(defaults | arguments))
 
@@ -47,7 +48,7 @@ def test_positional_return_and_problem_give_the_same_run():
     named = run()
     positional = run(lambda x: (simulate(x)["f"], [simulate(x)["c"]]))
     problem = Problem(BOX, ["c <= 0"], "f", fun=simulate, deterministic=True)
-    whole = lcbo.minimize(problem, budget=30)
+    whole = lcbo.minimize(problem, budget=30, method="uniform")
     for other in (positional, whole):
         np.testing.assert_array_equal(named.history.X, other.history.X)
         assert other.fun == named.fun
@@ -194,18 +195,18 @@ def test_interrupt_before_anything_is_known_is_passed_on():
         run(fun)
 
 
-def test_interrupt_waits_for_the_optimizer(made, monkeypatch):
+def test_interrupt_waits_for_the_optimizer(uniform, monkeypatch):
     """Ctrl-C in the middle of a tell takes effect after it."""
 
-    def add(self, observation, original=Log.add):
-        if observation.id == 11:
+    def add(self, evaluation, original=Log.add):
+        if evaluation.id == 11:
             os.kill(os.getpid(), signal.SIGINT)
-        original(self, observation)
+        return original(self, evaluation)
 
     monkeypatch.setattr(Log, "add", add)
     result = run()
     assert result.reason == "interrupted"
-    assert result.nfev == len(made[0].told) == 12
+    assert result.nfev == len(uniform[0].told) == 12
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

@@ -10,7 +10,7 @@ from lcbo.loop import progress
 from lcbo.loop.progress import ProgressBar
 from lcbo.loop.stopping import Stopping
 
-pytestmark = pytest.mark.usefixtures("made")
+pytestmark = pytest.mark.usefixtures("uniform")
 
 
 def simulate(x):
@@ -19,7 +19,7 @@ def simulate(x):
 
 @pytest.fixture
 def optimizer():
-    return Optimizer(Problem([(0.0, 1.0)] * 2, ["c <= 0"], "f", deterministic=True), budget=30)
+    return Optimizer(Problem([(0.0, 1.0)] * 2, ["c <= 0"], "f", deterministic=True), "uniform", budget=30)
 
 
 def test_state_tells_what_matters(optimizer, monkeypatch):
@@ -52,7 +52,7 @@ def test_terminal_gets_a_bar_and_a_pipe_nothing(monkeypatch):
         monkeypatch.setattr(
             progress, "Console", lambda **_: Console(file=text, force_terminal=terminal, width=200)
         )
-        lcbo.minimize(simulate, [(0.0, 1.0)] * 2, ["c <= 0"], "f", budget=8)
+        lcbo.minimize(simulate, [(0.0, 1.0)] * 2, ["c <= 0"], "f", budget=8, method="uniform")
         return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text.getvalue())
 
     bar = shown(terminal=True)

@@ -280,9 +280,13 @@ def test_solver_sees_scaled_values_and_the_worst_so_far_where_there_is_none() ->
         np.testing.assert_allclose(terms, terms_expected)
 
 
-def test_error_of_the_solver_is_clear() -> None:
-    method = registry.make("cobyqa", setup(), {"radius": -1.0})
+def test_error_of_the_solver_is_clear(monkeypatch: pytest.MonkeyPatch) -> None:
+    def solve(*_: object, **__: object) -> None:
+        raise ValueError("no such radius")
+
+    monkeypatch.setattr("lcbo.methods.classical.cobyqa.minimize", solve)
+    method = registry.make("cobyqa", setup())
     for p in method.ask():
         method.tell(p.id, np.array([p.u.sum(), 0.0]))
-    with pytest.raises(LcboError, match="the solver failed: ValueError: .*radius"):
+    with pytest.raises(LcboError, match="the solver failed: ValueError: no such radius"):
         method.ask()

@@ -237,8 +237,15 @@ def test_sobol_can_always_say_more() -> None:
     assert len(method.ask(9, most=2)) == 2
 
 
-@pytest.mark.parametrize("name", ["cobyqa", "cobyla", "cmaes"])
-def test_every_option_reaches_the_method(name: str) -> None:
-    defaults = registry.spec(name).options
-    method = registry.make(name, setup(2, Terms()), {option: 0.125 for option in defaults})
-    assert all(getattr(method.options, option) == 0.125 for option in defaults)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("cobyqa", {"radius": 0.125, "final_radius": 0.03125, "scale": False}),
+        ("cobyla", {"radius": 0.125, "final_radius": 0.03125, "scale": False}),
+        ("cmaes", {"sigma": 0.125, "popsize": 9, "feasible_tail": 0.5}),
+    ],
+)
+def test_every_option_reaches_the_method(name: str, options: dict[str, Any]) -> None:
+    assert set(options) == set(registry.spec(name).options)
+    method = registry.make(name, setup(2, Terms()), options)
+    assert all(getattr(method.options, option) == value for option, value in options.items())

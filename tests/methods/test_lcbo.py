@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -63,9 +64,14 @@ def roles(batch: list[Proposal]) -> list[str]:
     return [proposal.role for proposal in batch]
 
 
+def iterate(method: Lcbo) -> np.ndarray:
+    assert method.iterate is not None
+    return method.iterate.u
+
+
 def fitted_kernel(method: Lcbo) -> str:
-    assert method._model is not None
-    return method._model.gp.hyper.kernel
+    assert method.model.now is not None
+    return method.model.now.gp.hyper.kernel
 
 
 def test_a_noise_free_run_is_quiet() -> None:
@@ -126,17 +132,14 @@ def test_the_run_starts_at_the_best_point_of_the_design() -> None:
 def test_a_failed_iterate_goes_halfway_back(name: str) -> None:
     method = make(name, **({} if name == "lcbo" else QUICK_PAPER))
     run(method, 3)
-    good = method.x
-    assert good is not None
+    good = iterate(method)
     batch = method.ask()
-    away = method.x
-    assert away is not None
+    away = iterate(method)
     for part in (0.5, 0.25):
         for proposal in batch:
             method.tell(proposal.id, None if proposal.role == "iterate" else truth(proposal.u))
         batch = method.ask()
-        assert method.x is not None
-        np.testing.assert_allclose(method.x, good + part * (away - good), atol=1e-14)
+        np.testing.assert_allclose(iterate(method), good + part * (away - good), atol=1e-14)
 
 
 def test_lcbo_steps_with_half_the_batch_when_more_work_is_asked_for() -> None:
@@ -208,9 +211,9 @@ def test_the_authors_settings_are_reachable_by_options(name: str) -> None:
         hyperparameters={"lengthscale": 1.0, "outputscale": 0.69, "noise_var": 0.01},
     )
     run(method, 4, noisy(0.1))
-    assert isinstance(method.explorer, SequentialExplorer)
-    assert method._model is not None
-    gp = method._model.gp
+    assert isinstance(method.explore.explorer, SequentialExplorer)
+    assert method.model.now is not None
+    gp = method.model.now.gp
     assert torch.equal(gp.hyper.lengthscale, torch.ones(2, 1, dtype=torch.float64))
     assert torch.equal(gp.hyper.outputscale, torch.full((2,), 0.69, dtype=torch.float64))
     assert torch.equal(gp.hyper.noise_var, torch.full((2,), 0.01, dtype=torch.float64))
@@ -218,7 +221,7 @@ def test_the_authors_settings_are_reachable_by_options(name: str) -> None:
     torch.testing.assert_close(
         variance, torch.full_like(variance, 0.70)
     )  # the noise of repeats is not reduced
-    assert len(gp.x) < len(method.archive.recent(method._window()))
+    assert len(gp.x) < len(method.archive.recent(method.window.size))
 
 
 def test_hyperparameters_may_differ_between_outputs() -> None:
@@ -228,7 +231,7 @@ def test_hyperparameters_may_differ_between_outputs() -> None:
         hyperparameters={"lengthscale": [0.5, 2.0], "noise_var": [0.1, 0.2], "mean": [3.0, -1.0]},
     )
     run(method, 2)
-    hyper = method.surrogate.hyper
+    hyper = method.model.builder.hyper
     assert hyper.lengthscale.flatten().tolist() == [0.5, 2.0]
     assert (hyper.noise_var.tolist(), hyper.mean.tolist()) == ([0.1, 0.2], [3.0, -1.0])
 
@@ -236,21 +239,21 @@ def test_hyperparameters_may_differ_between_outputs() -> None:
 def test_ard_has_a_lengthscale_per_variable() -> None:
     method = make("lcbo-paper", ard=True, **QUICK_PAPER)
     run(method, 1)
-    assert method.surrogate.hyper.lengthscale.shape == (2, DIM)
+    assert method.model.builder.hyper.lengthscale.shape == (2, DIM)
 
 
 def test_the_window_holds_the_most_recent_points() -> None:
     method = make(window=2.0)
     run(method, 8)
-    assert method._window() == 2 * DIM
+    assert method.window.size == 2 * DIM
     method.ask()
-    assert method._model is not None
+    assert method.model.now is not None
     recent = method.archive.u[method.archive.recent(2 * DIM)]
-    np.testing.assert_array_equal(method._model.gp.x.numpy(), recent)
+    np.testing.assert_array_equal(method.model.now.gp.x.numpy(), recent)
     everything = make(window=None)
     run(everything, 3)
-    assert everything._window() is None
-    assert make(window=3.0, window_limit=7)._window() == 7
+    assert everything.window.size is None
+    assert make(window=3.0, window_limit=7).window.size == 7
 
 
 @pytest.mark.parametrize("sd", [0.0, 0.05])
@@ -260,7 +263,7 @@ def test_recommend_picks_the_best_posterior_point(sd: float) -> None:
     run(method, 8, noisy(sd))
     chosen = method.recommend()
     assert chosen is not None
-    points = np.unique(method.archive.u[method.archive.recent(method._window())], axis=0)
+    points = np.unique(method.archive.u[method.archive.recent(method.window.size)], axis=0)
     beliefs = [b for u in points if (b := method.belief(u)) is not None]
     assert len(beliefs) == len(points)
     mean = np.array([b.mean[0] for b in beliefs])
@@ -275,7 +278,7 @@ def test_recommend_without_a_likely_point_is_the_least_infeasible_one() -> None:
     run(method, 4, lambda u: np.array([truth(u)[0], 0.3 + np.sum(u)]))
     chosen = method.recommend()
     assert chosen is not None
-    window = method.archive.u[method.archive.recent(method._window())]
+    window = method.archive.u[method.archive.recent(method.window.size)]
     assert np.sum(chosen) == pytest.approx(window.sum(1).min(), abs=0.05)
 
 
@@ -345,3 +348,17 @@ def test_gradient_uncertainty_falls_as_the_model_learns() -> None:
         shares.append(method.info().get("gradient_uncertainty", 1.0))
     assert all(0.0 <= share <= 1.0 for share in shares)
     assert shares[-1] < 0.05, "a plane sampled without noise has a known slope"
+
+
+def test_state_has_a_version_and_one_entry_per_part() -> None:
+    method = make()
+    run(method, 3)
+    state = method.state()
+    assert state["version"] == 2
+    assert {"iterate", "regime", "model", "step"} <= set(state)
+    assert json.loads(json.dumps(state)) == state
+
+
+def test_state_of_an_unknown_version_is_refused() -> None:
+    with pytest.raises(ValueError, match="its state has version 3, this code reads 1 to 2"):
+        make().restore({**make().state(), "version": 3}, [])

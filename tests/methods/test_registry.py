@@ -16,10 +16,11 @@ from lcbo.methods.lcbo.method import Lcbo
 from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.protocol import Setup
 from lcbo.steps.schedules import at
+from lcbo.terms import Terms
 
 
 def make(name: str, dim: int = 3, options: dict[str, Any] | None = None) -> Lcbo:
-    setup = Setup(dim, 1, (), (None,), 100, dim, np.zeros((0, dim)), 0)
+    setup = Setup(dim, 1, Terms(), (None,), 100, dim, np.zeros((0, dim)), 0)
     method = registry.make(name, setup, options)
     assert isinstance(method, Lcbo)
     return method

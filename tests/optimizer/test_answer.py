@@ -10,7 +10,7 @@ from lcbo import Constraint, ModelError, Problem
 from lcbo.methods.protocol import Belief
 from lcbo.optimizer.answer import feasibility
 
-pytestmark = pytest.mark.usefixtures("made")
+pytestmark = pytest.mark.usefixtures("uniform")
 
 POINT = np.array([0.5, 0.25])
 
@@ -22,6 +22,7 @@ def run(believe, noise=None, deterministic=False, constraints=("c <= 0",), **opt
         constraints,
         "f",
         budget=20,
+        method="uniform",
         noise=noise,
         deterministic=deterministic,
         options={"believe": believe, "recommend": POINT} | options,
@@ -108,14 +109,14 @@ def test_result_is_a_scipy_result_with_everything_recorded():
     result = run(believing([1.5, -0.2], [0.1, 0.4]), noise=0.1)
     assert isinstance(result, OptimizeResult)
     assert {"x", "fun", "success", "message", "nfev", "nit"} <= set(result)
-    assert result.method == "lcbo"
+    assert result.method == "uniform"
     assert result.rng == 0
     assert result.versions["lcbo"] == lcbo.__version__
-    assert "<History of 20 evaluations>" in repr(result)
+    assert "<EvaluationTable of 20 evaluations>" in repr(result)
 
 
 def test_result_prints_when_nothing_is_constrained_and_no_option_is_given():
-    result = lcbo.minimize(lambda x: x.sum(), [(0, 1)], budget=4)
+    result = lcbo.minimize(lambda x: x.sum(), [(0, 1)], budget=4, method="uniform")
     assert result.options == result.multipliers == {}
     assert "nfev: 4" in repr(result)
     assert "nfev: 4" in str(result)
@@ -150,7 +151,7 @@ def test_history_frame_has_a_row_per_evaluation():
 
 def test_least_infeasible_is_judged_in_standard_deviations():
     problem = Problem([(0, 1)], ["small <= 0", "large <= 0"])
-    optimizer = lcbo.Optimizer(problem, n_init=3)
+    optimizer = lcbo.Optimizer(problem, "uniform", n_init=3)
     values = [(1e-3, 1.0), (3e-3, 1e3), (2e-3, 5e2)]
     for candidate, (small, large) in zip(optimizer.ask(), values, strict=True):
         optimizer.tell(candidate.id, {"objective": 0.0, "small": small, "large": large})
@@ -158,7 +159,7 @@ def test_least_infeasible_is_judged_in_standard_deviations():
 
 
 def test_result_before_any_evaluation_says_so():
-    result = lcbo.Optimizer(Problem([(0, 1)])).result()
+    result = lcbo.Optimizer(Problem([(0, 1)]), "uniform").result()
     assert result.x is None
     assert not result.success
     assert "no evaluation" in result.message

@@ -1,9 +1,13 @@
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from lcbo import ArgumentError, Objective, Optimizer, OutcomeError, Problem, TellError
 
-pytestmark = pytest.mark.usefixtures("made")
+pytestmark = pytest.mark.usefixtures("uniform")
 
 PROBLEM = Problem([(0, 1), (-2, 2)], ["c <= 0.5", "h <= 1"], "f")
 
@@ -13,7 +17,7 @@ def outcomes(x):
 
 
 def test_ask_hands_out_an_iteration_and_then_nothing():
-    optimizer = Optimizer(PROBLEM, budget=40)
+    optimizer = Optimizer(PROBLEM, "uniform", budget=40)
     first = optimizer.ask()
     assert [c.id for c in first] == [0, 1]
     assert {c.role for c in first} == {"init"}
@@ -23,7 +27,7 @@ def test_ask_hands_out_an_iteration_and_then_nothing():
 
 
 def test_ask_gives_more_on_request_and_never_past_the_budget():
-    optimizer = Optimizer(PROBLEM, budget=8)
+    optimizer = Optimizer(PROBLEM, "uniform", budget=8)
     assert len(optimizer.ask(3)) == 3
     assert len(optimizer.ask(10)) == 5
     assert optimizer.exhausted
@@ -32,7 +36,7 @@ def test_ask_gives_more_on_request_and_never_past_the_budget():
 
 
 def test_iteration_larger_than_what_is_left_is_cut():
-    optimizer = Optimizer(PROBLEM, budget=3, n_init=2, options={"batch": 5})
+    optimizer = Optimizer(PROBLEM, "uniform", budget=3, n_init=2, options={"batch": 5})
     for candidate in optimizer.ask():
         optimizer.tell(candidate.id, outcomes(candidate.x))
     assert len(optimizer.ask()) == 1
@@ -41,65 +45,65 @@ def test_iteration_larger_than_what_is_left_is_cut():
 @pytest.mark.parametrize("n", [0, -1, 1.5, True, "3"])
 def test_wrong_count_is_refused(n):
     with pytest.raises(ArgumentError, match="^n:"):
-        Optimizer(PROBLEM).ask(n)
+        Optimizer(PROBLEM, "uniform").ask(n)
 
 
 def test_candidates_cannot_be_changed():
-    candidate = Optimizer(PROBLEM).ask()[0]
+    candidate = Optimizer(PROBLEM, "uniform").ask()[0]
     with pytest.raises(ValueError, match="read-only"):
         candidate.x[0] = 0.0
 
 
-def test_outcomes_arrive_in_any_order(made):
-    optimizer = Optimizer(PROBLEM, n_init=3)
+def test_outcomes_arrive_in_any_order(uniform):
+    optimizer = Optimizer(PROBLEM, "uniform", n_init=3)
     asked = optimizer.ask()
     for candidate in reversed(asked):
         optimizer.tell(candidate.id, outcomes(candidate.x))
-    assert list(made[0].told) == [2, 1, 0]
-    assert [o.id for o in optimizer.log.observations] == [2, 1, 0]
+    assert list(uniform[0].told) == [2, 1, 0]
+    assert [o.id for o in optimizer.log.evaluations] == [2, 1, 0]
     assert optimizer.pending == []
 
 
-def test_partial_outcomes_reach_the_method_when_complete(made):
-    optimizer = Optimizer(PROBLEM)
+def test_partial_outcomes_reach_the_method_when_complete(uniform):
+    optimizer = Optimizer(PROBLEM, "uniform")
     candidate = optimizer.ask()[0]
     optimizer.tell(candidate.id, {"c": 1.0})
     optimizer.tell(candidate.id, {"c": 1.0, "h": 2.0})
-    assert made[0].told == {}
+    assert uniform[0].told == {}
     optimizer.tell(candidate.id, {"f": 3.0})
-    np.testing.assert_array_equal(made[0].told[candidate.id], [3.0, 1.0, 2.0])
+    np.testing.assert_array_equal(uniform[0].told[candidate.id], [3.0, 1.0, 2.0])
 
 
-def test_final_leaves_missing_rows_nan(made):
-    optimizer = Optimizer(PROBLEM)
+def test_final_leaves_missing_rows_nan(uniform):
+    optimizer = Optimizer(PROBLEM, "uniform")
     candidate = optimizer.ask()[0]
     optimizer.tell(candidate.id, {"f": 3.0}, final=True)
-    np.testing.assert_array_equal(made[0].told[candidate.id], [3.0, np.nan, np.nan])
+    np.testing.assert_array_equal(uniform[0].told[candidate.id], [3.0, np.nan, np.nan])
     assert not optimizer.result().history.feasible[0]
     with pytest.raises(TellError, match="final"):
         optimizer.tell(candidate.id, {"c": 1.0})
 
 
-def test_final_without_any_outcome_is_a_failure(made):
-    optimizer = Optimizer(PROBLEM)
+def test_final_without_any_outcome_is_a_failure(uniform):
+    optimizer = Optimizer(PROBLEM, "uniform")
     candidate = optimizer.ask()[0]
     optimizer.tell(candidate.id, {}, final=True)
-    assert made[0].told == {candidate.id: None}
+    assert uniform[0].told == {candidate.id: None}
 
 
-def test_same_values_again_change_nothing(made):
-    optimizer = Optimizer(PROBLEM)
+def test_same_values_again_change_nothing(uniform):
+    optimizer = Optimizer(PROBLEM, "uniform")
     first, second = optimizer.ask()
     for _ in range(2):
         optimizer.tell(first.id, outcomes(first.x))
         optimizer.tell(second.id, failed="crash")
     optimizer.tell(first.id, {"f": outcomes(first.x)["f"]})
-    assert len(made[0].told) == 2
-    assert len(optimizer.log.observations) == 2
+    assert len(uniform[0].told) == 2
+    assert len(optimizer.log.evaluations) == 2
 
 
 def test_contradictions_are_refused():
-    optimizer = Optimizer(PROBLEM, n_init=3)
+    optimizer = Optimizer(PROBLEM, "uniform", n_init=3)
     first, second, third = optimizer.ask()
     optimizer.tell(first.id, {"f": 1.0, "c": 2.0, "h": 3.0})
     optimizer.tell(second.id, failed="crash")
@@ -114,7 +118,7 @@ def test_contradictions_are_refused():
 
 
 def test_unknown_candidates_and_names_are_refused():
-    optimizer = Optimizer(PROBLEM)
+    optimizer = Optimizer(PROBLEM, "uniform")
     candidate = optimizer.ask()[0]
     with pytest.raises(TellError, match=r"pending: 0, 1.*got 17"):
         optimizer.tell(17, {"f": 1.0})
@@ -129,25 +133,25 @@ def test_unknown_candidates_and_names_are_refused():
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_value_that_is_not_finite_fails_the_evaluation(made, value):
-    optimizer = Optimizer(PROBLEM)
+def test_value_that_is_not_finite_fails_the_evaluation(uniform, value):
+    optimizer = Optimizer(PROBLEM, "uniform")
     candidate = optimizer.ask()[0]
     optimizer.tell(candidate.id, {"f": 1.0, "c": value})
-    assert made[0].told == {candidate.id: None}
-    assert "outcome 'c'" in optimizer.log.observations[0].failed
+    assert uniform[0].told == {candidate.id: None}
+    assert "outcome 'c'" in optimizer.log.evaluations[0].failed
 
 
-def test_method_sees_rows_of_a_maximized_objective(made):
-    optimizer = Optimizer(Problem([(0, 1)], objective=Objective("power", maximize=True)))
+def test_method_sees_rows_of_a_maximized_objective(uniform):
+    optimizer = Optimizer(Problem([(0, 1)], objective=Objective("power", maximize=True)), "uniform")
     candidate = optimizer.ask()[0]
     optimizer.tell(candidate.id, {"power": 3.0})
-    np.testing.assert_array_equal(made[0].told[candidate.id], [-3.0])
+    np.testing.assert_array_equal(uniform[0].told[candidate.id], [-3.0])
 
 
-def test_setup_is_what_the_problem_says(made):
+def test_setup_is_what_the_problem_says(uniform):
     problem = Problem([(0, 1), (3, 3), (0, 2)], ["0 <= c <= 1"], "f", noise={"c": 0.5})
-    Optimizer(problem, budget=100, rng=7, x0=[0.5, 3, 1.0])
-    setup = made[0].setup
+    Optimizer(problem, "uniform", budget=100, rng=7, x0=[0.5, 3, 1.0])
+    setup = uniform[0].setup
     assert (setup.dim, setup.n_outputs, setup.seed, setup.budget) == (2, 2, 7, 100)
     assert setup.terms == problem.terms
     assert setup.noise_var == (None, 0.25)
@@ -167,14 +171,14 @@ def test_setup_is_what_the_problem_says(made):
         (25, {"budget": 12, "x0": np.full((5, 25), 0.5)}, 5),
     ],
 )
-def test_size_of_the_initial_design(made, dim, arguments, expected):
-    Optimizer(Problem([(0, 1)] * dim), **arguments)
-    assert made[0].setup.n_init == expected
+def test_size_of_the_initial_design(uniform, dim, arguments, expected):
+    Optimizer(Problem([(0, 1)] * dim), "uniform", **arguments)
+    assert uniform[0].setup.n_init == expected
 
 
 def test_x0_is_evaluated_first():
     x0 = [[0.25, 1.0], [0.75, -1.0]]
-    asked = Optimizer(PROBLEM, n_init=4, x0=x0).ask()
+    asked = Optimizer(PROBLEM, "uniform", n_init=4, x0=x0).ask()
     np.testing.assert_array_equal([c.x for c in asked[:2]], x0)
 
 
@@ -203,7 +207,7 @@ def test_x0_is_evaluated_first():
 )
 def test_wrong_arguments_are_refused_by_name(arguments, message):
     with pytest.raises(ArgumentError, match=message):
-        Optimizer(PROBLEM, **arguments)
+        Optimizer(PROBLEM, "uniform", **arguments)
 
 
 def test_problem_must_be_a_problem():
@@ -211,11 +215,11 @@ def test_problem_must_be_a_problem():
         Optimizer([(0, 1)])
 
 
-def test_data_informs_the_method_and_costs_no_budget(made):
+def test_data_informs_the_method_and_costs_no_budget(uniform):
     pairs = [([0.1, 0.0], {"f": 5.0, "c": 0.0, "h": 0.0}), ([0.2, 0.0], {"f": 4.0})]
-    optimizer = Optimizer(PROBLEM, budget=4, data=pairs)
-    assert len(made[0].included) == 2
-    np.testing.assert_array_equal(made[0].included[1][1], [4.0, np.nan, np.nan])
+    optimizer = Optimizer(PROBLEM, "uniform", budget=4, data=pairs)
+    assert len(uniform[0].included) == 2
+    np.testing.assert_array_equal(uniform[0].included[1][1], [4.0, np.nan, np.nan])
     assert [c.id for c in optimizer.ask(9)] == [2, 3, 4, 5]
     result = optimizer.result()
     assert result.nfev == 0
@@ -223,19 +227,51 @@ def test_data_informs_the_method_and_costs_no_budget(made):
     assert result.history.role.tolist() == ["data", "data"]
 
 
-def test_data_as_arrays_equals_data_as_pairs(made):
+def test_data_as_arrays_equals_data_as_pairs(uniform):
     x = np.array([[0.1, 0.0], [0.2, 1.0]])
     values = {"f": [1.0, 2.0], "c": [0.0, np.nan], "h": [0.0, 1.0]}
-    Optimizer(PROBLEM, data=(x, values))
-    Optimizer(PROBLEM, data=[(p, {n: v[i] for n, v in values.items()}) for i, p in enumerate(x)])
-    for (u, y), (u2, y2) in zip(made[0].included, made[1].included, strict=True):
+    Optimizer(PROBLEM, "uniform", data=(x, values))
+    Optimizer(PROBLEM, "uniform", data=[(p, {n: v[i] for n, v in values.items()}) for i, p in enumerate(x)])
+    for (u, y), (u2, y2) in zip(uniform[0].included, uniform[1].included, strict=True):
         np.testing.assert_array_equal(u, u2)
         np.testing.assert_array_equal(y, y2)
 
 
 def test_seed_is_recorded_and_drawn_when_not_given():
-    assert Optimizer(PROBLEM, rng=5).result().rng == 5
-    drawn = {Optimizer(PROBLEM, rng=None).seed for _ in range(3)}
+    assert Optimizer(PROBLEM, "uniform", rng=5).result().rng == 5
+    drawn = {Optimizer(PROBLEM, "uniform", rng=None).seed for _ in range(3)}
     assert len(drawn) == 3
     generators = [np.random.default_rng(1) for _ in range(2)]
-    assert Optimizer(PROBLEM, rng=generators[0]).seed == Optimizer(PROBLEM, rng=generators[1]).seed
+    assert (
+        Optimizer(PROBLEM, "uniform", rng=generators[0]).seed
+        == Optimizer(PROBLEM, "uniform", rng=generators[1]).seed
+    )
+
+
+def test_method_computes_with_one_thread_also_in_libraries_it_loads_itself():
+    code = """
+import sys
+import lcbo
+from lcbo.methods import registry
+
+assert "torch" not in sys.modules
+sobol = registry.spec("sobol")
+
+def build(setup, options):
+    import torch
+
+    method = sobol.build(setup, options)
+    ask = method.ask
+    method.ask = lambda *n: sys.stdout.write(f"{torch.get_num_threads()} ") and ask(*n)
+    return method
+
+optimizer = lcbo.Optimizer(lcbo.Problem([(0, 1)] * 2), lcbo.MethodSpec("own", "", build), budget=4)
+optimizer.ask()
+import torch
+sys.stdout.write(str(torch.get_num_threads()))
+"""
+    environment = {**os.environ, "OMP_NUM_THREADS": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "1 2"

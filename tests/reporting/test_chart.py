@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 
 from lcbo.reporting.chart import Chart, Scale, bend_of, labels, limits, thin, wants_log
 
-pytestmark = pytest.mark.usefixtures("made")
-
 values = st.lists(st.floats(), min_size=1, max_size=30)
 
 

@@ -9,22 +9,15 @@ import numpy as np
 import pytest
 
 import lcbo
-from lcbo.optimizer.log import History
+from lcbo.optimizer.log import EvaluationTable
 from lcbo.reporting import figures
 from lcbo.reporting.report import report, write_report
-
-pytestmark = pytest.mark.usefixtures("made")
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))),
     None,
 )
-
-
-@pytest.fixture(autouse=True)
-def made():
-    """Let method names build the real methods, unlike in the rest of this folder."""
 
 
 class Page(HTMLParser):
@@ -62,8 +55,8 @@ class Page(HTMLParser):
 
 
 def read(path: Path) -> Page:
-    with lcbo.open_run(path) as run:
-        html = report(run)
+    run = lcbo.open_run(path)
+    html = report(run)
     page = Page(html)
     assert not {"script", "img", "iframe", "link", "object"} & {tag for tag, _ in page.elements}
     for _, attributes in page.elements:
@@ -97,8 +90,8 @@ def finished(tmp_path_factory):
 
 def test_page_shows_answer_progress_failures_times_and_settings(finished):
     page = read(finished)
-    with lcbo.open_run(finished) as run:
-        result = run.result()
+    run = lcbo.open_run(finished)
+    result = run.result()
     assert f"{result.fun:.6g}" in page.text
     for value in result.x:
         assert f"{value:.6g}".replace("-", "\N{MINUS SIGN}") in page.text
@@ -170,7 +163,7 @@ def test_twenty_thousand_evaluations_stay_a_small_picture():
     n, rng = 20_000, np.random.default_rng(0)
     problem = lcbo.Problem([(0.0, 1.0)] * 3, ["c <= 0"], "f")
     f, c = rng.random(n), rng.random(n) - 0.5
-    history = History(
+    history = EvaluationTable(
         variables=problem.variables,
         id=np.arange(n),
         X=rng.random((n, 3)),
@@ -224,8 +217,8 @@ def browse(page: Path, tmp_path: Path, *flags: str) -> subprocess.CompletedProce
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium, chromium-browser or google-chrome on the PATH")
 def test_page_renders_in_a_browser_without_complaint_or_request(finished, tmp_path):
-    with lcbo.open_run(finished) as run:
-        page = write_report(run, tmp_path / "report.html")
+    run = lcbo.open_run(finished)
+    page = write_report(run, tmp_path / "report.html")
     done = browse(page, tmp_path)
     console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     assert not console
@@ -263,8 +256,8 @@ def test_an_outcome_that_never_came_is_neither_held_nor_violated(tmp_path):
     with lcbo.Optimizer(problem, "sobol", store=tmp_path / "run.db") as optimizer:
         for c in optimizer.ask(2):
             optimizer.tell(c.id, {"f": 1.0}, final=True)
-    with lcbo.open_run(tmp_path / "run.db") as run:
-        assert math.isnan(run.result().constr["c"])
+    run = lcbo.open_run(tmp_path / "run.db")
+    assert math.isnan(run.result().constr["c"])
     text = read(tmp_path / "run.db").text
     assert re.search(r"c <= 0\s+not known\s+\N{EN DASH}", text)
     assert "violated" not in text

@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from lcbo.steps.linearized import linearized_step, project
+from lcbo.steps.step import LocalPosterior
 
 CLOSE = 1e-3  # of the radius, as the module promises
 
@@ -23,7 +24,9 @@ class Case:
     radius: float
 
     def step(self) -> np.ndarray:
-        return linearized_step(self.x, self.objective, self.values, self.slopes, self.equality, self.radius)
+        none = np.zeros(len(self.values))
+        local = LocalPosterior(self.x, self.objective, self.values, self.slopes, none, self.equality)
+        return linearized_step(local, none, self.radius)
 
     def descent(self, s: np.ndarray) -> float:
         """Objective of a step in units of its slope and the radius."""

@@ -5,9 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lcbo.steps.penalty import penalty_gradient, projected_step
+from lcbo.steps import penalty
+from lcbo.steps.penalty import projected_step
+from lcbo.steps.step import LocalPosterior
 
 DIM, RHO = 5, 7.0
+
+
+def penalty_gradient(
+    objective: np.ndarray, values: np.ndarray, slopes: np.ndarray, equality: np.ndarray, rho: float
+) -> np.ndarray:
+    nowhere, certain = np.zeros(len(objective)), np.zeros(len(values))
+    local = LocalPosterior(nowhere, objective, values, slopes, certain, equality)
+    return penalty.penalty_gradient(local, rho)
 
 
 class Quadratics:

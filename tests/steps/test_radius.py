@@ -7,10 +7,18 @@ import math
 import numpy as np
 import pytest
 
-from lcbo.steps.radius import RATE, adapted_radius
+from lcbo.steps.radius import RATE, Radius
 
 BOUNDS = (0.02, 0.5)
 EAST, NORTH = np.array([0.1, 0.0]), np.array([0.0, 0.3])
+
+
+def adapted_radius(
+    now: float, step: np.ndarray, last_step: np.ndarray, bounds: tuple[float, float], spent: float | None
+) -> float:
+    radius = Radius(now, *bounds)
+    radius.adapt(step, last_step, spent)
+    return radius.now
 
 
 @pytest.mark.parametrize(

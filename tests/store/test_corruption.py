@@ -14,7 +14,7 @@ from lcbo import Optimizer, Problem, Record, StoreError
 from lcbo.store.owner import Owner
 from lcbo.store.store import read, tells_in, unlock
 
-pytestmark = pytest.mark.usefixtures("made")
+pytestmark = pytest.mark.usefixtures("uniform")
 
 PROBLEM = Problem([(0, 1)] * 6, ["c <= 0.5"], "f")
 
@@ -24,7 +24,7 @@ def entry_key(entry):
     fields = dict(vars(entry))
     if "candidates" in fields:
         fields["candidates"] = [
-            (c.id, c.x.tobytes(), c.role, c.iteration, u.tobytes()) for c, u in entry.candidates
+            (c.id, c.x.tobytes(), c.role, c.iteration, c.u.tobytes()) for c in entry.candidates
         ]
     return type(entry).__name__, fields
 
@@ -44,7 +44,7 @@ def killed(quick_folder, monkeypatch):
         else:
             optimizer.tell(candidate.id, values)
 
-    with Optimizer(PROBLEM, budget=60, rng=1, store=path) as optimizer:
+    with Optimizer(PROBLEM, "uniform", budget=60, rng=1, store=path) as optimizer:
         for candidate in optimizer.ask():
             tell(optimizer, candidate)
     with monkeypatch.context() as patch:
@@ -214,7 +214,7 @@ def test_lost_log_gives_the_state_before_it(killed):
 def test_log_of_another_run_is_not_mixed_in(killed, quick_folder):
     folder, finished = killed
     other = quick_folder / "other.db"
-    with Optimizer(PROBLEM, budget=9, rng=2, store=other) as optimizer:
+    with Optimizer(PROBLEM, "uniform", budget=9, rng=2, store=other) as optimizer:
         optimizer.tell(optimizer.ask()[0].id, failed="other")
         shutil.copy(f"{other}-wal", folder / "run.db-wal")
     left = examine(folder / "run.db", finished)

@@ -15,9 +15,7 @@ from lcbo.store.database import (
     set_journal_mode,
     temporary_sibling,
 )
-from lcbo.store.rows import seal
-
-pytestmark = pytest.mark.usefixtures("made")
+from lcbo.store.records import seal
 
 
 def failure(call):

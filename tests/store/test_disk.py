@@ -82,8 +82,8 @@ def test_file_that_may_not_grow(quick_folder: Path) -> None:
         assert message.endswith("everything recorded before is intact")
     assert 0 < told["ended"] < 30
     again = lcbo.open_run(path).optimizer
-    assert [o.x.tobytes() for o in again.log.observations] == [o.x.tobytes() for o in whole.log.observations]
-    assert [o.outcomes for o in again.log.observations] == [o.outcomes for o in whole.log.observations]
+    assert [o.x.tobytes() for o in again.log.evaluations] == [o.x.tobytes() for o in whole.log.evaluations]
+    assert [o.outcomes for o in again.log.evaluations] == [o.outcomes for o in whole.log.evaluations]
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_full_disk(small_disk: Path, spare: int) -> None:
     finish(optimizer)
     optimizer.close()
     again = lcbo.open_run(path).optimizer
-    assert [o.x.tobytes() for o in again.log.observations] == [o.x.tobytes() for o in whole.log.observations]
+    assert [o.x.tobytes() for o in again.log.evaluations] == [o.x.tobytes() for o in whole.log.evaluations]
 
 
 def test_closing_on_a_full_disk_loses_nothing(small_disk: Path) -> None:
@@ -210,9 +210,10 @@ class TestPermissions:
         import os, signal, sys
         from pathlib import Path
         from lcbo.store.store import Store
+        from lcbo.optimizer.recorder import TellEntry
         from lcbo.types import Record
         run = Store.open(Path(sys.argv[1]))
-        run.record_tell(1, {"f": 2.0, "c": 0.0}, failed=None, final=False, record=Record())
+        run.record_tell(TellEntry(1, {"f": 2.0, "c": 0.0}, failed=None, final=False, record=Record()))
         os.kill(os.getpid(), signal.SIGKILL)
         """
         subprocess.run([sys.executable, "-c", textwrap.dedent(code), path], check=False)

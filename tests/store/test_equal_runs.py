@@ -10,7 +10,7 @@ import pytest
 import lcbo
 from lcbo import Candidate, Optimizer, Problem, StoreError
 from lcbo.methods import registry
-from lcbo.store.rows import put
+from lcbo.store.records import put
 from lcbo.store.store import Store, read, unlock
 
 PAPER: Mapping[str, Any] = {"explorer_options": {"starts": 2, "steps": 5}}
@@ -61,7 +61,7 @@ def advance(optimizer: Optimizer, teller: Any = report) -> bool:
 
 def assert_same(one: Optimizer, other: Optimizer) -> None:
     """Everything that can be seen of the two is the same to the last bit."""
-    seen, again = one.log.observations, other.log.observations
+    seen, again = one.log.evaluations, other.log.evaluations
     assert [o.id for o in seen] == [o.id for o in again]
     for a, b in zip(seen, again, strict=True):
         assert a.x.tobytes() == b.x.tobytes(), f"candidate {a.id}"
@@ -82,11 +82,18 @@ def straight(method: str, teller: Any = report, **arguments: Any) -> Optimizer:
     return optimizer
 
 
+def continued(path: Path, problem: Problem, **arguments: Any) -> Optimizer:
+    """Go on with a run, or begin it."""
+    if path.exists():
+        return Optimizer.open(path, problem, **arguments)
+    return Optimizer(problem, store=path, **arguments)
+
+
 def in_steps(path: Path, method: str, teller: Any = report, step: int = 1, **arguments: Any) -> Optimizer:
     """Open the run anew for every ``step`` evaluations."""
     make = arguments.pop("make", problem)
     while True:
-        with Optimizer(make(), method, store=path, **arguments) as optimizer:
+        with continued(path, make(), method=method, **arguments) as optimizer:
             if not all(advance(optimizer, teller) for _ in range(step)):
                 return optimizer
 
@@ -144,7 +151,7 @@ def test_many_workers(quick_folder: Path) -> None:
     work(whole, 100, np.random.default_rng(0))
     rng = np.random.default_rng(0)
     while True:
-        with Optimizer(problem(), "lcbo", store=quick_folder / "run.db", **given) as stopped:
+        with continued(quick_folder / "run.db", problem(), method="lcbo", **given) as stopped:
             if not work(stopped, 4, rng):
                 break
     assert_same(stopped, whole)
@@ -163,9 +170,9 @@ def test_extended_run(method: str, quick_folder: Path) -> None:
     stopped = extended(quick_folder / "stopped.db", step=1)
     assert_same(stopped, extended(quick_folder / "whole.db", step=1000))
     first = straight(method, budget=14, rng=5, options=METHODS[method])
-    for early, late in zip(first.log.observations, stopped.log.observations, strict=False):
+    for early, late in zip(first.log.evaluations, stopped.log.evaluations, strict=False):
         assert early.x.tobytes() == late.x.tobytes()
-    iterations = [o.iteration for o in stopped.log.observations]
+    iterations = [o.iteration for o in stopped.log.evaluations]
     sizes = [iterations.count(k) for k in range(1, max(iterations))]
     assert len(set(sizes)) == 1  # no batch lost its end to a budget
     assert any(iterations[budget - 1] == iterations[budget] for budget in (14, 19))
@@ -177,9 +184,9 @@ def test_state_of_another_version_is_refused_and_the_run_stays_readable(quick_fo
         while advance(optimizer):
             pass
     with Store.open(path)._writing("x") as (db, _):
-        put(db, "state", [1, read(path).state[0], '{"iteration": 3}'])
+        put(db, "state", [1, read(path).state[0], '{"version": 3}'])
     unlock(path)
-    with pytest.raises(StoreError, match=r"cannot go on from the state it left \(KeyError\('x'\)\).*lcbo 0"):
+    with pytest.raises(StoreError, match="cannot go on from the state it left .*has version 3, .*lcbo 0"):
         Optimizer.open(path)
     run = lcbo.open_run(path)
     assert len(run.history) == run.status.ended == 20

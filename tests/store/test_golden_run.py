@@ -3,6 +3,7 @@
 import json
 import shutil
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,7 @@ def write(path: Path) -> None:
             how = Record(f"w{candidate.id % 3}", 1.7e9 + candidate.id, 0.5, "", 1)
             if candidate.id == 7:
                 optimizer.tell(7, failed="diverged", record=Record("w1", 1.7e9, 9.0, "Traceback: x", 2))
-                optimizer.late(7, values)
+                optimizer.late(replace(candidate, status="done", outcomes=values))
             elif candidate.id == 9:
                 optimizer.tell(9, {"power": values["power"]})
                 optimizer.tell(9, {"stress": values["stress"]}, final=True)

@@ -10,8 +10,6 @@ import pytest
 from lcbo.store import owner
 from lcbo.store.owner import Owner
 
-pytestmark = pytest.mark.usefixtures("made")
-
 linux = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc")
 
 

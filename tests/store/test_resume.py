@@ -3,6 +3,8 @@
 import gc
 import os
 import sqlite3
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,10 +12,10 @@ import pytest
 import lcbo
 from lcbo import ArgumentError, Optimizer, Problem, Record, RunInUseError, StoreError, StoreWarning, TellError
 from lcbo.methods import registry
-from lcbo.optimizer import answer
+from lcbo.optimizer import resume
 from lcbo.store.store import Store, read
 
-pytestmark = pytest.mark.usefixtures("made")
+pytestmark = pytest.mark.usefixtures("uniform")
 
 PROBLEM = Problem([(0, 1), (-2, 2)], ["c <= 0.5", "h <= 1"], "f")
 BUDGET = 23
@@ -29,8 +31,12 @@ def path(quick_folder):
 
 
 def begin(store=None, problem=PROBLEM, **arguments):
-    given = {"budget": BUDGET, "rng": 5, "n_init": 4, **arguments}
-    return Optimizer(problem, "lcbo", store=store, **given)
+    """Begin a run, or go on with the one that is there, checking all arguments."""
+    given = {"method": "uniform", "budget": BUDGET, "rng": 5, "n_init": 4, "x0": None, "options": None}
+    given |= arguments
+    if isinstance(store, str | Path) and len(Path(store).name) < 99 and Path(store).exists():
+        return Optimizer.open(store, problem, **given)
+    return Optimizer(problem, store=store, **given)
 
 
 def report(optimizer, candidate):
@@ -53,8 +59,8 @@ def finish(optimizer):
 
 
 def assert_same_run(one, other):
-    assert [o.id for o in one.log.observations] == [o.id for o in other.log.observations]
-    for a, b in zip(one.log.observations, other.log.observations, strict=True):
+    assert [o.id for o in one.log.evaluations] == [o.id for o in other.log.evaluations]
+    for a, b in zip(one.log.evaluations, other.log.evaluations, strict=True):
         assert a.x.tobytes() == b.x.tobytes()
         assert (a.role, a.iteration, a.outcomes, a.failed) == (b.role, b.iteration, b.outcomes, b.failed)
     assert [c.id for c in one.pending] == [c.id for c in other.pending]
@@ -110,7 +116,7 @@ def test_outcomes_told_in_part_survive(path):
         with pytest.raises(TellError, match="expected 0.25 as told before; got 0.5"):
             optimizer.tell(id, {"c": 0.5})
         optimizer.tell(id, {"f": 1.0, "h": 2.0})
-        assert optimizer.log.observations[0].outcomes == {"c": 0.25, "f": 1.0, "h": 2.0}
+        assert optimizer.log.evaluations[0].outcomes == {"c": 0.25, "f": 1.0, "h": 2.0}
 
 
 def test_telling_again_is_not_recorded_again(path):
@@ -123,23 +129,24 @@ def test_telling_again_is_not_recorded_again(path):
 
 def test_late_outcome_is_on_record_and_not_used(path):
     with begin(path) as optimizer:
-        ids = [candidate.id for candidate in optimizer.ask()]
+        first, *_ = optimizer.ask()
         with pytest.raises(TellError, match="whose evaluation has ended"):
-            optimizer.late(ids[0], {"f": 1.0})
-        optimizer.tell(ids[0], failed="timeout")
-        optimizer.late(ids[0], {"f": 1.0, "c": np.nan}, record=Record("w2"))
-        optimizer.late(ids[0], failed="")
+            optimizer.late(first)
+        optimizer.tell(first.id, failed="timeout")
+        ended = replace(first, status="done", outcomes={"f": 1.0}, record=Record("w2"))
+        optimizer.late(ended)
+        optimizer.late(replace(first, status="failed", failed="again"))
     with Optimizer.open(path) as again:
-        assert again.log.observations[0].failed == "timeout"
-        assert again.log.observations[0].outcomes == {}
+        assert again.log.evaluations[0].failed == "timeout"
+        assert again.log.evaluations[0].outcomes == {}
     *_, came, failed = read(path).entries
     assert (came.late, came.outcomes, came.failed, came.record.worker) == (
         True,
         {"f": 1.0},
-        "outcome 'c' is nan",
+        None,
         "w2",
     )
-    assert (failed.late, failed.failed) == (True, "no reason given")
+    assert (failed.late, failed.failed) == (True, "again")
 
 
 def test_data_and_starts_come_back(path):
@@ -148,7 +155,7 @@ def test_data_and_starts_come_back(path):
         report(optimizer, optimizer.ask()[0])
     with Optimizer.open(path) as again:
         assert_same_run(again, optimizer)
-        assert [o.role for o in again.log.observations] == ["data", "data", "init"]
+        assert [o.role for o in again.log.evaluations] == ["data", "data", "init"]
         finish(again)
         assert again.n_ended == BUDGET
 
@@ -158,7 +165,7 @@ def test_noise_of_a_benchmark_goes_on_where_it_was(path):
         for _ in range(count):
             candidate = (optimizer.pending or optimizer.ask())[0]
             optimizer.tell(candidate.id, optimizer.problem.evaluate(candidate.x))
-        return [o.outcomes for o in optimizer.log.observations]
+        return [o.outcomes for o in optimizer.log.evaluations]
 
     truth = lcbo.problems.make("g07")
     straight = evaluated(begin(problem=truth.noisy(rng=2)), 12)
@@ -225,9 +232,9 @@ class TestRefusals:
 
     def test_other_versions_warn_and_the_run_goes_on(self, path, monkeypatch):
         with monkeypatch.context() as patch:
-            patch.setattr(answer, "versions", lambda: {"lcbo": "0.0.9", "old": "1"})
+            patch.setattr(resume, "versions", lambda: {"lcbo": "0.0.9", "old": "1"})
             begin(path).close()
-        with pytest.warns(StoreWarning, match='begun with other versions: lcbo: the run has "0.0.9"; now'):
+        with pytest.warns(StoreWarning, match='begun with other versions:.* lcbo: the run has "0.0.9"; now'):
             optimizer = begin(path)
         finish(optimizer)
         optimizer.close()
@@ -299,8 +306,8 @@ class TestBudget:
         for budget in (6, 11, BUDGET):
             with begin(path, budget=budget) as optimizer:
                 finish(optimizer)
-        points = [o.x.tobytes() for o in whole.log.observations]
-        assert [o.x.tobytes() for o in optimizer.log.observations] == points
+        points = [o.x.tobytes() for o in whole.log.evaluations]
+        assert [o.x.tobytes() for o in optimizer.log.evaluations] == points
 
 
 class TestReplay:
@@ -372,7 +379,7 @@ class TestBreakingOff:
         assert commit > 11
         optimizer.close()
 
-    def test_failed_tell_changes_nothing_and_names_what_is_lost(self, path, made):
+    def test_failed_tell_changes_nothing_and_names_what_is_lost(self, path, uniform):
         optimizer = begin(path)
         first, second, *_ = optimizer.ask()
         report(optimizer, first)
@@ -381,7 +388,7 @@ class TestBreakingOff:
         with pytest.raises(StoreError, match=lost):
             optimizer.tell(second.id, outcomes(second.x))
         assert [c.id for c in optimizer.pending] == [1, 2, 3]
-        assert list(made[0].told) == [0]
+        assert list(uniform[0].told) == [0]
         optimizer.store._db.execute("PRAGMA query_only=OFF")
         optimizer.tell(second.id, outcomes(second.x))
         assert [c.id for c in optimizer.pending] == [2, 3]
@@ -400,9 +407,11 @@ class TestBreakingOff:
         assert_same_run(optimizer, whole)
         optimizer.close()
 
-    def test_ask_that_was_interrupted_inside_the_method_is_made_again(self, path, whole, made, monkeypatch):
+    def test_ask_that_was_interrupted_inside_the_method_is_made_again(
+        self, path, whole, uniform, monkeypatch
+    ):
         optimizer = begin(path)
-        method = type(made[-1])
+        method = type(uniform[-1])
         propose, calls = method._propose, []
 
         def interrupted(self, role):
@@ -476,7 +485,7 @@ class TestCallables:
             assert_same_run(again, optimizer)
         with pytest.raises(StoreError, match="options.schedule.digest: the run has"):
             begin(path, options=options(0.75))
-        hint = rf"^{path}: the option .*options.<locals>.<lambda> is Python code.*go on with lcbo.Optimizer\("
+        hint = rf"^{path}: the option .*options.<locals>.<lambda> is Python code.*lcbo.Optimizer.open\("
         with pytest.raises(StoreError, match=hint):
             Optimizer.open(path)
         run = lcbo.open_run(path)
@@ -499,7 +508,7 @@ def test_empty_reason_is_a_failure_all_the_same(path):
         optimizer.tell(optimizer.ask()[0].id, failed="")
     with Optimizer.open(path) as again:
         assert again.log.n_failed == 1
-        assert again.log.observations[0].failed == "no reason given"
+        assert again.log.evaluations[0].failed == "no reason given"
 
 
 def test_numpy_ids_are_ids(path):

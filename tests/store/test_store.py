@@ -18,13 +18,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from lcbo import RunInUseError, StoreError, StoreWarning
+from lcbo.optimizer.recorder import AskEntry, BudgetEntry, TellEntry
 from lcbo.store import database
-from lcbo.store.entries import Asked, Budgeted, Reported
 from lcbo.store.owner import Owner
 from lcbo.store.store import Store, read, tells_in, unlock
 from lcbo.types import Candidate, Record
-
-pytestmark = pytest.mark.usefixtures("made")
 
 EXTREMES = [0.1, -0.0, 5e-324, 1.7976931348623157e308, 1 / 3, -1e-17]
 
@@ -34,12 +32,12 @@ def path(quick_folder: Path) -> Path:
     return quick_folder / "run.db"
 
 
-def asked(*ids: int) -> list[tuple[Candidate, np.ndarray]]:
-    return [(Candidate(i, np.array([i + 0.1, -0.0]), "init", 0), np.array([1 / (i + 3), 0.0])) for i in ids]
+def asked(*ids: int) -> list[Candidate]:
+    return [Candidate(i, np.array([i + 0.1, -0.0]), np.array([1 / (i + 3), 0.0]), "init", 0) for i in ids]
 
 
 def told(run: Store, id: int, **outcomes: float) -> None:
-    run.record_tell(id, outcomes, failed=None, final=False, record=Record())
+    run.record_tell(TellEntry(id, outcomes, failed=None, final=False, record=Record()))
 
 
 def fork(action) -> int:
@@ -60,12 +58,12 @@ forks = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_everything_comes_back_as_it_went_in(path):
     run = Store.create(path, {"problem": {"a": [1.5, None]}, "seed": 2**40}, 50)
     handed = asked(0, 1)
-    run.record_ask(None, handed, {"iteration": 0, "step": np.float64(0.1)}, {"x": EXTREMES})
+    run.record_ask(AskEntry(None, {"iteration": 0, "step": np.float64(0.1)}, handed), {"x": EXTREMES})
     how = Record("w3 @ ü", 12.25, 1e-3, "Traceback:\n\x00 boom", 2)
     outcomes = dict(zip("abcdef", EXTREMES, strict=True))
-    run.record_tell(1, outcomes, failed=None, final=True, record=how)
-    run.record_tell(0, {}, failed="no 'luck' \udcff", final=False, record=Record())
-    run.record_tell(0, {"a": 1.0}, failed=None, final=True, record=Record(), late=True)
+    run.record_tell(TellEntry(1, outcomes, failed=None, final=True, record=how))
+    run.record_tell(TellEntry(0, {}, failed="no 'luck' \udcff", final=False, record=Record()))
+    run.record_tell(TellEntry(0, {"a": 1.0}, failed=None, final=True, record=Record(), late=True))
     run.record_budget(None)
     run.set_meta(note=[1, 2], seed=3)
     past = run.contents()
@@ -78,15 +76,15 @@ def test_everything_comes_back_as_it_went_in(path):
         assert contents.first_budget == 50
         begin, ask, done, failed, late, budget = contents.entries
         assert [entry.seq for entry in contents.entries] == list(range(6))
-        assert (begin, budget) == (Budgeted(0, 50), Budgeted(5, None))
-        assert isinstance(ask, Asked)
+        assert (begin, budget) == (BudgetEntry(50, 0), BudgetEntry(None, 5))
+        assert isinstance(ask, AskEntry)
         assert (ask.n, ask.info) == (None, {"iteration": 0.0, "step": 0.1})
-        for (candidate, u), (before, v) in zip(ask.candidates, handed, strict=True):
+        for candidate, before in zip(ask.candidates, handed, strict=True):
             assert candidate.x.tobytes() == before.x.tobytes()
-            assert u.tobytes() == v.tobytes()
+            assert candidate.u.tobytes() == before.u.tobytes()
             assert (candidate.id, candidate.role, candidate.iteration) == (before.id, "init", 0)
             assert not candidate.x.flags.writeable
-        assert isinstance(done, Reported)
+        assert isinstance(done, TellEntry)
         assert list(done.outcomes) == list("abcdef")
         assert [value.hex() for value in done.outcomes.values()] == [value.hex() for value in EXTREMES]
         assert (done.id, done.failed, done.final, done.late, done.record) == (1, None, True, False, how)
@@ -96,9 +94,11 @@ def test_everything_comes_back_as_it_went_in(path):
 
 def test_numpy_numbers_are_taken(path):
     run = Store.create(path, {}, None)
-    run.record_ask(np.int64(2), asked(0), {"iteration": np.int64(4)}, None)
+    run.record_ask(AskEntry(np.int64(2), {"iteration": np.int64(4)}, asked(0)), None)
     how = Record(started=np.float64(3), seconds=2, attempts=np.int64(1))
-    run.record_tell(np.int64(0), {"f": np.float64(0.5)}, failed=None, final=np.bool_(True), record=how)
+    run.record_tell(
+        TellEntry(np.int64(0), {"f": np.float64(0.5)}, failed=None, final=np.bool_(True), record=how)
+    )
     run.close()
     _, ask, tell = read(path).entries
     assert (ask.n, ask.info) == (2, {"iteration": 4.0})
@@ -107,9 +107,13 @@ def test_numpy_numbers_are_taken(path):
 
 def test_time_that_is_no_number_is_unknown(path):
     run = Store.create(path, {}, None)
-    run.record_ask(None, asked(0, 1), {"step": math.nan}, {"radius": math.inf})
-    run.record_tell(0, {"f": 1.0}, failed=None, final=True, record=Record(started=math.nan, seconds=math.nan))
-    run.record_tell(1, {"f": 1.0}, failed=None, final=True, record=Record(started=0.0, seconds=math.inf))
+    run.record_ask(AskEntry(None, {"step": math.nan}, asked(0, 1)), {"radius": math.inf})
+    run.record_tell(
+        TellEntry(0, {"f": 1.0}, failed=None, final=True, record=Record(started=math.nan, seconds=math.nan))
+    )
+    run.record_tell(
+        TellEntry(1, {"f": 1.0}, failed=None, final=True, record=Record(started=0.0, seconds=math.inf))
+    )
     run.close()
     _, ask, first, second = read(path).entries
     assert math.isnan(ask.info["step"])
@@ -134,8 +138,8 @@ ANY_NUMBER = st.none() | st.floats() | st.integers(-(2**53), 2**53)
 def test_whatever_was_recorded_can_be_read(path, outcomes, failed, how):
     run = Store.open(path) if path.exists() else Store.create(path, {}, None)
     if len(run.contents().entries) == 1:
-        run.record_ask(None, asked(0), {}, None)
-    run.record_tell(0, outcomes, failed=failed, final=True, record=how)
+        run.record_ask(AskEntry(None, {}, asked(0)), None)
+    run.record_tell(TellEntry(0, outcomes, failed=failed, final=True, record=how))
     run.close()
     last = read(path).entries[-1]
     assert last.outcomes == outcomes
@@ -147,7 +151,7 @@ def test_whatever_was_recorded_can_be_read(path, outcomes, failed, how):
 
 def test_closed_run_is_one_plain_file_and_reading_leaves_nothing(path):
     run = Store.create(path, {}, None)
-    run.record_ask(None, asked(0), {}, None)
+    run.record_ask(AskEntry(None, {}, asked(0)), None)
     assert path.with_name("run.db-wal").exists()
     assert len(read(path).entries) == 2
     run.close()
@@ -174,12 +178,13 @@ def test_log_of_a_killed_process_is_read_and_taken_over(path):
     import os, signal, sys
     from pathlib import Path
     from lcbo.store.store import Store
+    from lcbo.optimizer.recorder import AskEntry, TellEntry
     from lcbo.types import Record
     import numpy as np
     from lcbo.types import Candidate
     run = Store.create(Path(sys.argv[1]), {}, None)
-    run.record_ask(None, [(Candidate(0, np.zeros(1), "init", 0), np.zeros(1))], {}, None)
-    run.record_tell(0, {"f": 0.1}, failed=None, final=False, record=Record())
+    run.record_ask(AskEntry(None, {}, [Candidate(0, np.zeros(1), np.zeros(1), "init", 0)]), None)
+    run.record_tell(TellEntry(0, {"f": 0.1}, failed=None, final=False, record=Record()))
     os.kill(os.getpid(), signal.SIGKILL)
     """
     process = subprocess.run([sys.executable, "-c", textwrap.dedent(code), path], check=False)
@@ -187,7 +192,7 @@ def test_log_of_a_killed_process_is_read_and_taken_over(path):
     past = read(path)
     assert past.writer is not None
     assert past.writer.alive() is False
-    assert [type(entry) for entry in past.entries] == [Budgeted, Asked, Reported]
+    assert [type(entry) for entry in past.entries] == [BudgetEntry, AskEntry, TellEntry]
     run = Store.open(path)
     assert run.contents().entries[-1].outcomes == {"f": 0.1}
     run.close()
@@ -196,7 +201,7 @@ def test_log_of_a_killed_process_is_read_and_taken_over(path):
 
 def test_new_file_never_replaces_another(path):
     path.write_text("precious")
-    with pytest.raises(StoreError, match="cannot be created: File exists"):
+    with pytest.raises(StoreError, match=r"exists already; Optimizer\.open"):
         Store.create(path, {}, None)
     assert path.read_text() == "precious"
     assert os.listdir(path.parent) == ["run.db"]
@@ -233,7 +238,7 @@ class TestOwnership:
         assert f"RunInUseError: {path}: process {os.getpid()} on " in other.stderr
         assert "wait for it or stop it; reading is possible at any time" in other.stderr
         told_after = asked(0)
-        run.record_ask(None, told_after, {}, None)
+        run.record_ask(AskEntry(None, {}, told_after), None)
         run.close()
 
     def test_dead_owner_is_replaced(self, path, monkeypatch):
@@ -255,7 +260,7 @@ class TestOwnership:
             Store.open(path)
         unlock(path)
         with pytest.raises(RunInUseError, match="2 candidates.*taken over, it belongs to nobody now"):
-            far.record_ask(None, asked(0, 1), {}, None)
+            far.record_ask(AskEntry(None, {}, asked(0, 1)), None)
         run = Store.open(path)
         with pytest.raises(RunInUseError, match=f"belongs to process {os.getpid()}"):
             far.record_budget(3)
@@ -329,7 +334,7 @@ def test_closed_run_says_so(path):
 def test_file_that_was_moved_away_is_noticed(path):
     """What is told after the file was moved would be lost with the log that was left behind."""
     run = Store.create(path, {}, None)
-    run.record_ask(None, asked(0), {}, None)
+    run.record_ask(AskEntry(None, {}, asked(0)), None)
     path.rename(path.with_name("elsewhere.db"))
     with pytest.raises(
         StoreError, match='candidate 0 could not be recorded: {"f": 0.5}: the file was moved or'
@@ -343,7 +348,7 @@ def test_file_that_was_moved_away_is_noticed(path):
 
 def test_full_disk_keeps_what_was_recorded_and_goes_on_after_room_was_made(path):
     run = Store.create(path, {}, None)
-    run.record_ask(None, asked(*range(200)), {}, None)
+    run.record_ask(AskEntry(None, {}, asked(*range(200))), None)
     run._db.execute(f"PRAGMA max_page_count={run._db.execute('PRAGMA page_count').fetchone()[0]}")
     message = ""
     for done in range(200):
@@ -366,10 +371,10 @@ def test_full_disk_keeps_what_was_recorded_and_goes_on_after_room_was_made(path)
 
 def test_lost_failure_is_in_the_message(path):
     run = Store.create(path, {}, None)
-    run.record_ask(None, asked(0), {}, None)
+    run.record_ask(AskEntry(None, {}, asked(0)), None)
     run._db.execute("PRAGMA query_only=ON")
     with pytest.raises(StoreError, match="candidate 0 could not be recorded: mesh failed;"):
-        run.record_tell(0, {}, failed="mesh failed", final=False, record=Record())
+        run.record_tell(TellEntry(0, {}, failed="mesh failed", final=False, record=Record()))
     run.close()
 
 
@@ -383,7 +388,7 @@ class TestRollbackJournal:
     def test_run_is_written_read_and_continued(self, path):
         with pytest.warns(StoreWarning, match="nfs4.*rollback journal is used"):
             run = Store.create(path, {}, None)
-        run.record_ask(None, asked(0), {}, None)
+        run.record_ask(AskEntry(None, {}, asked(0)), None)
         assert os.listdir(path.parent) == ["run.db"]
         assert len(read(path).entries) == 2
         told(run, 0, f=1.0)
@@ -450,16 +455,17 @@ def test_snapshots_are_consistent_while_another_process_writes(path):
     from pathlib import Path
     import numpy as np
     from lcbo.store.store import Store
+    from lcbo.optimizer.recorder import AskEntry, TellEntry
     from lcbo.types import Candidate, Record
     run, id = Store.create(Path(sys.argv[1]), {}, None), 0
     run._db.execute("PRAGMA synchronous=OFF")  # faster than any disk
     end = time.monotonic() + 1.0
     while time.monotonic() < end:
         ids = range(id, id + 3)
-        points = [(Candidate(i, np.array([float(i)]), "explore", i), np.array([i / 7])) for i in ids]
-        run.record_ask(3, points, {"iteration": id}, {"id": id})
+        points = [Candidate(i, np.array([float(i)]), np.array([i / 7]), "explore", i) for i in ids]
+        run.record_ask(AskEntry(3, {"iteration": id}, points), {"id": id})
         for i in ids:
-            run.record_tell(i, {"f": float(i)}, failed=None, final=False, record=Record())
+            run.record_tell(TellEntry(i, {"f": float(i)}, failed=None, final=False, record=Record()))
         id += 3
     run.close()
     print(id)
@@ -473,8 +479,8 @@ def test_snapshots_are_consistent_while_another_process_writes(path):
     while writer.poll() is None:
         past = read(path)
         looks += 1
-        asks = [entry for entry in past.entries if isinstance(entry, Asked)]
-        tells = [entry for entry in past.entries if isinstance(entry, Reported)]
+        asks = [entry for entry in past.entries if isinstance(entry, AskEntry)]
+        tells = [entry for entry in past.entries if isinstance(entry, TellEntry)]
         assert [tell.id for tell in tells] == list(range(len(tells)))
         assert len(past.entries) >= seen
         seen = len(past.entries)
@@ -489,7 +495,7 @@ def test_snapshots_are_consistent_while_another_process_writes(path):
 
 def test_rows_are_readable_with_any_tool(path):
     run = Store.create(path, {"seed": 4}, 8)
-    run.record_ask(None, asked(0), {"step": 0.5}, None)
+    run.record_ask(AskEntry(None, {"step": 0.5}, asked(0)), None)
     told(run, 0, f=math.pi)
     run.close()
     db = sqlite3.connect(path)

@@ -1,4 +1,5 @@
 import os
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -7,7 +8,7 @@ import pytest
 import lcbo
 from lcbo import ArgumentError, Optimizer, Problem, Record, StoreError
 
-pytestmark = pytest.mark.usefixtures("made")
+pytestmark = pytest.mark.usefixtures("uniform")
 
 PROBLEM = Problem({"a": (0, 1), "b": (-2, 2)}, ["c <= 0.5"], lcbo.Objective("f", maximize=True))
 
@@ -17,7 +18,7 @@ def path(quick_folder):
     """A run of six asked, of which three ended, one of them failed, and one is told in part."""
     file = quick_folder / "run.db"
     data = [([0.5, 1.0], {"f": 1.0, "c": 0.1})]
-    with Optimizer(PROBLEM, budget=9, n_init=3, rng=1, data=data, store=file) as optimizer:
+    with Optimizer(PROBLEM, "uniform", budget=9, n_init=3, rng=1, data=data, store=file) as optimizer:
         for candidate in optimizer.ask():
             how = Record(f"w{candidate.id}", 100.0 + candidate.id, 0.5, "", 1)
             values = {"f": float(candidate.x.sum()), "c": 0.4}
@@ -27,15 +28,15 @@ def path(quick_folder):
                 optimizer.tell(candidate.id, values, record=how)
         second = optimizer.ask()
         optimizer.tell(second[0].id, {"c": 1.0})
-        optimizer.late(2, {"f": 1.0})
+        optimizer.late(replace(second[0], id=2, status="done", outcomes={"f": 1.0}))
     return file
 
 
-def test_status_counts_without_a_model(path, made):
-    made.clear()
+def test_status_counts_without_a_model(path, uniform):
+    uniform.clear()
     status = lcbo.open_run(path).status
-    assert not made
-    assert (status.method, status.budget, status.asked) == ("lcbo", 9, 6)
+    assert not uniform
+    assert (status.method, status.budget, status.asked) == ("uniform", 9, 6)
     assert (status.ended, status.failed, status.pending) == (3, 1, 3)
     assert status.iteration == 1
     assert status.created <= status.updated
@@ -43,7 +44,7 @@ def test_status_counts_without_a_model(path, made):
 
 
 def test_status_of_a_new_run(quick_folder):
-    Optimizer(PROBLEM, store=quick_folder / "new.db").close()
+    Optimizer(PROBLEM, "uniform", store=quick_folder / "new.db").close()
     run = lcbo.open_run(quick_folder / "new.db")
     status = run.status
     assert (status.budget, status.asked, status.ended, status.iteration) == (None, 0, 0, 0)
@@ -51,7 +52,7 @@ def test_status_of_a_new_run(quick_folder):
     assert len(run.history) == 0
     assert len(run.trace) == 0
     assert run.result().x is None
-    assert repr(run) == f"<Run {run.path}: lcbo, 0 of open evaluations>"
+    assert repr(run) == f"<StoredRun {run.path}: uniform, 0 of open evaluations>"
 
 
 def test_writer_is_seen(path):
@@ -110,7 +111,7 @@ def test_pending_and_problem(path):
 def test_benchmark_comes_with_its_function(quick_folder):
     file = quick_folder / "run.db"
     problem = lcbo.problems.make("hs71").noisy(rng=3)
-    Optimizer(problem, budget=9, store=file).close()
+    Optimizer(problem, "uniform", budget=9, store=file).close()
     again = lcbo.open_run(file).problem
     x = problem.space.from_unit(np.full(4, 0.5))
     assert again.evaluate(x) == problem.evaluate(x)
@@ -123,8 +124,8 @@ def test_run_is_as_it_was_when_it_was_opened(path):
     assert before.status.ended == 3
     assert len(before.history) == 4
     assert before.result().nfev == 3
-    with lcbo.open_run(path) as after:
-        assert after.status.ended == 4
+    after = lcbo.open_run(path)
+    assert after.status.ended == 4
 
 
 def test_optimizer_of_a_run_cannot_go_on(path):
@@ -132,7 +133,7 @@ def test_optimizer_of_a_run_cannot_go_on(path):
     for call in (
         optimizer.ask,
         lambda: optimizer.tell(4, {"f": 1.0}),
-        lambda: optimizer.late(1, {"f": 1.0}),
+        lambda: optimizer.late(optimizer.log.evaluations[0]),
     ):
         with pytest.raises(StoreError, match=f"^{path}: opened for reading; Optimizer.open"):
             call()

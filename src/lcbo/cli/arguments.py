@@ -37,6 +37,7 @@ Noise = Annotated[float | None, typer.Option(help="Noise level of a named proble
 Workers = Annotated[int | None, typer.Option(help="Worker processes; -1 for one per core.")]
 Timeout = Annotated[float | None, typer.Option(help="Seconds one evaluation may take.", min=0.0)]
 Retries = Annotated[int | None, typer.Option(help="Number of times a failed evaluation is repeated.", min=0)]
+Device = Annotated[str, typer.Option(help="Where the models compute: cpu, cuda, cuda:1.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 Command = TypeVar("Command", bound=Callable[..., Any])

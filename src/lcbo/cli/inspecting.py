@@ -18,7 +18,7 @@ from lcbo.reporting.format import next_command, one_line, run_name, summary
 from lcbo.text import brief, duration
 
 if TYPE_CHECKING:
-    from lcbo.store.stored_run import Run, Status
+    from lcbo.store.stored_run import Status, StoredRun
 
 Output = Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="File to write.")]
 _EXPORT = "A .csv file, or .parquet with the package pyarrow."
@@ -90,7 +90,7 @@ def unlock(run: RunFile) -> None:
     screen.remark(f"{run}: free; before, it belonged to {at.writer or 'nobody'}")
 
 
-def _status_facts(run: Run) -> dict[str, str]:
+def _status_facts(run: StoredRun) -> dict[str, str]:
     at = run.status
     shown = {
         "run": f"{run_name(run)}: {summary(run.problem)}",
@@ -102,7 +102,7 @@ def _status_facts(run: Run) -> dict[str, str]:
         "last entry": f"{duration(max(time.time() - at.updated, 0.0))} ago",
         "writing": _writer(at),
     }
-    failures = [o for o in run.log.observations if o.failed]
+    failures = [o for o in run.log.evaluations if o.failed]
     if failures:
         latest = brief(one_line(failures[-1].failed), 200)
         shown["failed"] = f"{len(failures)}; the latest, candidate {failures[-1].id}: {latest}"
@@ -124,11 +124,11 @@ def _progress(at: Status) -> str:
     return f"{bar} {at.ended} of {at.budget} evaluations, {counts}"
 
 
-def _pace(run: Run) -> str:
+def _pace(run: StoredRun) -> str:
     """Return evaluations per minute over the latest fifty."""
-    from lcbo.store.entries import Reported
+    from lcbo.optimizer.recorder import TellEntry
 
-    times = [entry.time for entry in run.entries if isinstance(entry, Reported) and not entry.late][-50:]
+    times = [entry.time for entry in run.entries if isinstance(entry, TellEntry) and not entry.late][-50:]
     if len(times) < 2 or times[-1] <= times[0]:
         return ""
     return f"{60.0 * (len(times) - 1) / (times[-1] - times[0]):.3g} evaluations per minute, lately"
@@ -141,7 +141,7 @@ def _writer(at: Status) -> str:
     return f"{at.writer}, {state[at.writing]}"
 
 
-def _status_json(run: Run) -> dict[str, Any]:
+def _status_json(run: StoredRun) -> dict[str, Any]:
     at, log = run.status, run.log
     seen = log.incumbent()
     return {

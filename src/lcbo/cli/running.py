@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +20,7 @@ from lcbo.reporting.format import summary
 from lcbo.text import duration
 
 if TYPE_CHECKING:
+    from lcbo.optimizer.result import Result
     from lcbo.problem import Problem
     from lcbo.types import Array
 
@@ -47,6 +49,7 @@ def run(
     workers: given.Workers = None,
     timeout: given.Timeout = None,
     retries: given.Retries = None,
+    device: given.Device = "cpu",
     json: given.Json = False,
 ) -> None:
     """Optimize a problem file or a named problem; the run's file keeps every evaluation."""
@@ -63,7 +66,8 @@ def run(
     task.problem.source = {**(task.problem.source or {}), "evaluation": evaluation}
     words = f"going on with {file}" if file.exists() else f"kept in {file}"
     screen.remark(f"{task.name}: {summary(task.problem)}; {words}")
-    _minimize(task.problem, file, json, **arguments, **evaluation)
+    work = partial(lcbo.minimize, task.problem, store=file, device=device, **arguments, **evaluation)
+    _finish(work, task.problem, file, json, arguments["budget"])
 
 
 @given.examples("lcbo resume run.db", "lcbo resume run.db --budget 2000 --workers 4")
@@ -73,42 +77,37 @@ def resume(
     workers: given.Workers = None,
     timeout: given.Timeout = None,
     retries: given.Retries = None,
+    device: given.Device = "cpu",
     json: given.Json = False,
 ) -> None:
     """Continue a run where it stopped, with the workers and limits that were given to `lcbo run`."""
-    from lcbo.evaluation.command.problem_file import Task, rebuilt_command_problem
-    from lcbo.store.describe import rebuild_value
+    from lcbo.evaluation.command.problem_file import Task
+    from lcbo.loop.minimize import resume as go_on
+    from lcbo.problem.sources import from_recipe
 
     stored = lcbo.open_run(run)
-    meta, problem, at = stored.meta, stored.problem, stored.status
-    source = meta["source"] or {}
-    if "command" in source:
-        problem = rebuilt_command_problem(meta)  # raises the reason if it cannot be rebuilt
-    if problem.fun is None:
+    source, at = stored.meta["source"] or {}, stored.status
+    if stored.problem.fun is None and "command" in source:
+        from_recipe(source, stored.meta["problem"])  # raises the reason why it cannot be rebuilt
+    if stored.problem.fun is None:
         raise ArgumentError(
             str(run),
             "a run of a named problem or of a command",
             "one whose function is not in the file; use lcbo ask and tell, or lcbo.minimize(..., store=...)",
         )
-    task = Task(run.stem, problem, source.get("evaluation", {}))
+    task = Task(run.stem, stored.problem, source.get("evaluation", {}))
+    evaluation = task.evaluation(workers=workers, timeout=timeout, retries=retries)
     screen.remark(f"{run}: going on after {at.ended} evaluations")
-    _minimize(
-        problem,
-        run,
-        json,
-        budget=budget or at.budget,
-        rng=meta["seed"],
-        options=rebuild_value(meta["options"]),
-        **{name: meta[name] for name in ("method", "x0", "n_init", "data")},
-        **task.evaluation(workers=workers, timeout=timeout, retries=retries),
-    )
+    budget = budget or at.budget
+    work = partial(go_on, run, budget=budget, device=device, **evaluation)
+    _finish(work, stored.problem, run, json, budget)
 
 
-def _minimize(problem: Problem, file: Path, json: bool, **arguments: Any) -> None:
+def _finish(work: Callable[[], Result], problem: Problem, file: Path, json: bool, budget: int | None) -> None:
     """Run until the end or Ctrl-C, print the answer and exit with its code."""
     path = shlex.quote(str(file))
     try:
-        result = lcbo.minimize(problem, store=file, **arguments)
+        result = work()
     except KeyboardInterrupt:
         begun = f"continue with: lcbo resume {path}" if file.exists() else "nothing was evaluated yet"
         screen.remark(f"lcbo: interrupted; {begun}")
@@ -117,7 +116,8 @@ def _minimize(problem: Problem, file: Path, json: bool, **arguments: Any) -> Non
     if result.reason == "interrupted":
         screen.remark(f"lcbo: interrupted; continue with: lcbo resume {path}")
         raise typer.Exit(given.INTERRUPTED)
-    screen.remark(f"More: lcbo report {path} · lcbo resume {path} --budget {2 * arguments['budget']}")
+    more = f" --budget {2 * budget}" if budget else ""
+    screen.remark(f"More: lcbo report {path} · lcbo resume {path}{more}")
     if not result.success:
         raise typer.Exit(given.NOT_FEASIBLE)
 
@@ -130,6 +130,7 @@ def check(
 ) -> None:
     """Evaluate the start, or the middle of the box, and explain what was returned."""
     from lcbo.evaluation.evaluate import evaluate
+    from lcbo.types import Evaluation
 
     task = given.read_task(problem, variant, noise, seed=None)
     asked, fun, returned = task.problem, task.problem.fun, list[Any]()
@@ -145,14 +146,15 @@ def check(
 
     asked.fun = watched
     seen, seconds = [], []
-    for _ in range(repeats):
-        evaluation, record = evaluate(asked, x)
-        seconds.append(record.seconds or 0.0)
-        seen.append(evaluation.outcomes)
-        if evaluation.failed is not None:
-            screen.say(f"The evaluation failed after {duration(seconds[-1])}: {evaluation.failed}")
-            if evaluation.traceback:
-                screen.say("", evaluation.traceback.rstrip())
+    for id in range(repeats):
+        candidate = Evaluation(id, x, asked.space.to_unit(x), "init", 0)
+        ended = evaluate(asked, candidate, numbered=False).evaluation
+        seconds.append(ended.record.seconds or 0.0)
+        seen.append(dict(ended.outcomes))
+        if ended.failed is not None:
+            screen.say(f"The evaluation failed after {duration(seconds[-1])}: {ended.failed}")
+            if ended.record.traceback:
+                screen.say("", ended.record.traceback.rstrip())
             raise typer.Exit(given.ERROR)
     mapped = isinstance(returned[0], Mapping)
     kinds = {str(name): type(value).__name__ for name, value in returned[0].items()} if mapped else {}

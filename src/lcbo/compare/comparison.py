@@ -23,19 +23,20 @@ from lcbo.compare.runner import PlannedRun, run_in_process
 from lcbo.compare.score import Score, best_feasible, checkpoints, rounded
 from lcbo.errors import ArgumentError
 from lcbo.evaluation.command.command import Command
-from lcbo.evaluation.command.problem_file import Task, rebuilt_command_problem
-from lcbo.evaluation.evaluate import MAX_FAILURE_RATE
-from lcbo.evaluation.evaluator import Finished, InProcess
+from lcbo.evaluation.command.problem_file import Task
+from lcbo.evaluation.evaluate import Attempt
+from lcbo.evaluation.evaluator import InProcess
 from lcbo.loop.interrupt import Interrupts
-from lcbo.loop.loop import Dispatch
-from lcbo.loop.minimize import make_evaluator
+from lcbo.loop.loop import Loop
+from lcbo.loop.minimize import begun_or_continued, make_evaluator
 from lcbo.loop.progress import ProgressBar
-from lcbo.loop.stopping import Stopping
+from lcbo.loop.stopping import MAX_FAILURE_RATE, Stopping
 from lcbo.methods import registry
+from lcbo.optimizer.describe import describe_value, differences, rebuild_value
 from lcbo.optimizer.optimizer import Optimizer
 from lcbo.problem import Problem
-from lcbo.problems import Benchmark, NoisyView, from_source
-from lcbo.store.describe import describe_problem, describe_value, differences, rebuild_value
+from lcbo.problem.sources import describe_problem, from_recipe
+from lcbo.problems import Benchmark, NoisyView
 
 _FILE = "comparison.json"
 _EVALUATION = ("timeout", "retries", "max_failure_rate")
@@ -91,8 +92,9 @@ class Comparison:
     @property
     def problem(self) -> Problem:
         """The problem, with its function; noise-free if it is a benchmark."""
-        source = self.facts["source"]
-        return rebuilt_command_problem(self.facts) if "command" in source else from_source(source)
+        problem = from_recipe(self.facts["source"], self.facts["problem"])
+        assert problem is not None
+        return problem
 
     def plan(self, methods: Iterable[str], seeds: int) -> list[PlannedRun]:
         """Return the runs wanted: first seed 0 of every method, then seed 1, so that a part is balanced."""
@@ -116,18 +118,18 @@ class Comparison:
         observed = problem
         if isinstance(problem, Benchmark) and facts["noise"] > 0.0:
             observed = problem.noisy(rng=seed, sd=facts["noise"])
-        with Optimizer(
+        with begun_or_continued(
             observed,
-            method,
+            planned.store,
+            method=method,
             budget=facts["budget"],
             x0=facts["x0"],
             n_init=facts["n_init"],
             rng=seed,
             options=rebuild_value(facts["options"].get(method, {})),
-            store=planned.store,
         ) as optimizer:
             kept = run_to_end(optimizer, **facts["evaluation"])
-            seen = optimizer.log.observations
+            seen = optimizer.log.evaluations
         exact = observed is problem
         told = [o.outcomes if exact or o.failed else problem.evaluate(o.x) for o in seen]
         best = rounded(best_feasible(problem, told))
@@ -184,7 +186,7 @@ def run_to_end(
     start = time.process_time()
     with evaluator, Interrupts() as interrupts, ProgressBar(optimizer, False, stopping) as bar:
         keep()  # it may have been killed between the tell and the checkpoint
-        Dispatch(optimizer, evaluator, interrupts, retries).run(stopping, keep, bar)
+        Loop(optimizer, evaluator, interrupts, retries).run(stopping, keep, bar)
     kept["seconds"] = before + time.process_time() - start - clock.seconds
     return kept
 
@@ -194,7 +196,7 @@ class _Clocked(InProcess):
 
     seconds = 0.0
 
-    def wait(self, timeout: float | None = None) -> list[Finished]:
+    def wait(self, timeout: float | None = None) -> list[Attempt]:
         """Evaluate the next candidate."""
         start = time.process_time()
         finished = super().wait(timeout)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import os
 import platform
 import time
 import traceback
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lcbo.errors import EvaluationError, OutcomeError
-from lcbo.problem import Problem
-from lcbo.types import Array, Record
+from lcbo.problem import Problem, not_finite
+from lcbo.types import Evaluation
 
-MAX_FAILURE_RATE = 0.5  # of all evaluations, judged once there are MIN_EVALUATIONS
-MIN_EVALUATIONS = 20
-ALL_FAILED = 10  # so many failures and not one success: the function is broken
 REASON_LIMIT, TRACEBACK_LIMIT = 2_000, 20_000  # characters; an exception may carry a gigabyte
 
 current: ContextVar[int | None] = ContextVar("current", default=None)
@@ -26,55 +22,72 @@ current: ContextVar[int | None] = ContextVar("current", default=None)
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """Outcomes by name, or why there are none.
+class Attempt:
+    """One attempt at an evaluation that has ended.
 
     Attributes:
-        outcomes: values by name; empty after a failure.
-        failed: the reason of a failure.
-        traceback: of the exception behind it, if there was one.
-        malformed: whether the function returned something of the wrong form.
-        error: the exception itself; only where the evaluation ran in this process.
+        evaluation: done or failed.
+        error: the exception behind a failure; out of another process only an `OutcomeError` comes back.
+        late: whether it had been given up before.
     """
 
-    outcomes: dict[str, float] = field(default_factory=dict)
-    failed: str | None = None
-    traceback: str = ""
-    malformed: bool = False
+    evaluation: Evaluation
     error: BaseException | None = None
+    late: bool = False
+
+    def portable(self) -> Attempt:
+        """Return the attempt without an exception that need not survive the way to another process."""
+        malformed = isinstance(self.error, OutcomeError)
+        return replace(self, error=OutcomeError(self.evaluation.failed) if malformed else None)
 
 
-def evaluate(problem: Problem, x: Array, id: int | None = None) -> tuple[Evaluation, Record]:
-    """Evaluate one point and record where, when and for how long.
+def evaluate(problem: Problem, candidate: Evaluation, *, numbered: bool = True) -> Attempt:
+    """Evaluate one candidate and record where, when and for how long.
 
     Any exception but ``KeyboardInterrupt`` (a simulator that calls ``sys.exit`` must not end the run) and
     any value that is not finite makes a failed evaluation.
 
     Args:
-        problem: a problem with a function.
-        x: the point in user units; the function gets a copy.
-        id: the candidate's id.
+        problem: a problem with a function, which gets a copy of the point.
+        candidate: the evaluation, pending; a worker its record names stays.
+        numbered: whether the function may name files by the candidate's id.
     """
+    assert problem.fun is not None
     started, clock = time.time(), time.perf_counter()
-    token = current.set(id)
+    token = current.set(candidate.id if numbered else None)
+    outcomes: dict[str, float] = {}
+    reason: str | None
+    error: BaseException | None = None
     try:
-        evaluation = _evaluate(problem, x)
+        outcomes = problem.read(problem.fun(np.array(candidate.x, dtype=np.float64)))
+        reason = not_finite(outcomes)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as raised:
+        reason, error = shortened(_reason(raised), REASON_LIMIT), raised
     finally:
         current.reset(token)
-    seconds = time.perf_counter() - clock
-    return evaluation, Record(here(), started, seconds, evaluation.traceback)
+    record = replace(
+        candidate.record,
+        worker=candidate.record.worker or here(),
+        started=started,
+        seconds=time.perf_counter() - clock,
+        traceback="" if error is None else shortened("".join(traceback.format_exception(error))),
+    )
+    if reason is None:
+        return Attempt(replace(candidate, status="done", outcomes=outcomes, record=record))
+    return Attempt(replace(candidate, status="failed", outcomes={}, failed=reason, record=record), error)
+
+
+def lost(candidate: Evaluation, reason: str, started: float, traceback: str = "") -> Evaluation:
+    """Return an evaluation as failed now because nothing came back from where it ran."""
+    record = replace(candidate.record, started=started, seconds=time.time() - started, traceback=traceback)
+    return replace(candidate, status="failed", outcomes={}, failed=reason, record=record)
 
 
 def here() -> str:
     """Return the name of this process for the records, ``host:pid``."""
     return f"{platform.node()}:{os.getpid()}"
-
-
-def too_many_failed(n: int, n_failed: int, max_rate: float = MAX_FAILURE_RATE) -> bool:
-    """Return whether a run of ``n`` evaluations should stop because of its failures."""
-    if n_failed == n:
-        return n >= ALL_FAILED
-    return n >= MIN_EVALUATIONS and n_failed > max_rate * n
 
 
 def shortened(text: str, limit: int = TRACEBACK_LIMIT) -> str:
@@ -83,23 +96,6 @@ def shortened(text: str, limit: int = TRACEBACK_LIMIT) -> str:
         return text
     head = limit // 4
     return f"{text[:head]}\n[... {len(text) - limit} characters left out ...]\n{text[head - limit :]}"
-
-
-def _evaluate(problem: Problem, x: Array) -> Evaluation:
-    assert problem.fun is not None
-    try:
-        outcomes = problem.read(problem.fun(np.array(x, dtype=np.float64)))
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        return Evaluation(
-            failed=shortened(_reason(error), REASON_LIMIT),
-            traceback=shortened("".join(traceback.format_exception(error))),
-            malformed=isinstance(error, OutcomeError),
-            error=error,
-        )
-    broken = [f"outcome {name!r} is {value}" for name, value in outcomes.items() if not math.isfinite(value)]
-    return Evaluation(failed="; ".join(broken)) if broken else Evaluation(outcomes)
 
 
 def _reason(error: BaseException) -> str:

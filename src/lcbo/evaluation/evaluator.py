@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from lcbo.evaluation.evaluate import Evaluation, evaluate
+from lcbo.evaluation.evaluate import Attempt, evaluate
 from lcbo.problem import Problem
-from lcbo.types import Candidate, Record
-
-
-@dataclass(frozen=True)
-class Finished:
-    """An evaluation that has ended; ``late`` when it had been given up before."""
-
-    id: int
-    evaluation: Evaluation
-    record: Record
-    late: bool = False
+from lcbo.types import Evaluation
 
 
 class Evaluator(ABC):
@@ -35,11 +24,11 @@ class Evaluator(ABC):
         """How many evaluations may be under way now."""
 
     @abstractmethod
-    def submit(self, candidate: Candidate) -> None:
+    def submit(self, candidate: Evaluation) -> None:
         """Start a candidate's evaluation, now or when a worker is free."""
 
     @abstractmethod
-    def wait(self, timeout: float | None = None) -> list[Finished]:
+    def wait(self, timeout: float | None = None) -> list[Attempt]:
         """Return what has finished, at least one unless ``timeout`` seconds pass or nothing is under way."""
 
     @abstractmethod
@@ -62,18 +51,17 @@ class InProcess(Evaluator):
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._queue: deque[Candidate] = deque()
+        self._queue: deque[Evaluation] = deque()
 
-    def submit(self, candidate: Candidate) -> None:
+    def submit(self, candidate: Evaluation) -> None:
         """Put the candidate in the queue."""
         self._queue.append(candidate)
 
-    def wait(self, timeout: float | None = None) -> list[Finished]:
+    def wait(self, timeout: float | None = None) -> list[Attempt]:
         """Evaluate the next candidate, unless there is no time left; once begun, it takes what it takes."""
         if not self._queue or (timeout is not None and timeout <= 0.0):
             return []
-        candidate = self._queue.popleft()
-        return [Finished(candidate.id, *evaluate(self._problem, candidate.x, candidate.id))]
+        return [evaluate(self._problem, self._queue.popleft())]
 
     def close(self) -> None:
         """Forget the queue."""

@@ -19,17 +19,17 @@ from typing import Any
 import cloudpickle
 
 from lcbo.errors import ArgumentError, WorkerError
-from lcbo.evaluation.evaluate import Evaluation, evaluate, shortened
-from lcbo.evaluation.evaluator import Evaluator, Finished
+from lcbo.evaluation.evaluate import Attempt, evaluate, lost, shortened
+from lcbo.evaluation.evaluator import Evaluator
 from lcbo.problem import Problem
-from lcbo.types import Array, Candidate, Record
+from lcbo.types import Evaluation
 
 _REFRESH = 2.0  # seconds between looks at the size of a Dask cluster, which may grow and shrink
 
 
 @dataclass(frozen=True)
 class _Task:
-    id: int
+    candidate: Evaluation
     began: float  # wall clock
     deadline: float  # monotonic clock
 
@@ -64,7 +64,7 @@ class FutureEvaluator(Evaluator):
             self._known_size, self._looked = self._size(), time.monotonic()
         return self._known_size - len(self._given_up)
 
-    def submit(self, candidate: Candidate) -> None:
+    def submit(self, candidate: Evaluation) -> None:
         """Hand a candidate over.
 
         Raises:
@@ -78,9 +78,9 @@ class FutureEvaluator(Evaluator):
                 "workers=n starts processes that are replaced when they die"
             ) from error
         until = math.inf if self._timeout is None else time.monotonic() + self._timeout
-        self._running[future] = _Task(candidate.id, time.time(), until)
+        self._running[future] = _Task(candidate, time.time(), until)
 
-    def wait(self, timeout: float | None = None) -> list[Finished]:
+    def wait(self, timeout: float | None = None) -> list[Attempt]:
         """Return what has finished, was given up or came late.
 
         When every slot is held by evaluations given up, it waits for them no longer than one more timeout.
@@ -104,9 +104,9 @@ class FutureEvaluator(Evaluator):
         self._running.clear()
         self._given_up.clear()
 
-    def _hand_over(self, candidate: Candidate) -> Future[Any]:
+    def _hand_over(self, candidate: Evaluation) -> Future[Any]:
         if isinstance(self._executor, ThreadPoolExecutor):
-            return self._executor.submit(evaluate, self._problem, candidate.x, candidate.id)
+            return self._executor.submit(evaluate, self._problem, candidate)
         try:
             # Anew for every evaluation: a noisy benchmark gives each copy a noise of its own.
             payload = cloudpickle.dumps(self._problem)
@@ -114,23 +114,20 @@ class FutureEvaluator(Evaluator):
             reason = f"{type(error).__name__}: {error}"
             raise ArgumentError("fun", "a function that can be sent to the executor", reason) from error
         # The token keeps a cluster from taking a repeated point for a result it has already.
-        return self._executor.submit(
-            evaluate_pickled, payload, candidate.x, candidate.id, token=uuid.uuid4().hex
-        )
+        return self._executor.submit(evaluate_pickled, payload, candidate, token=uuid.uuid4().hex)
 
-    def _collect(self, future: Future[Any]) -> Finished:
+    def _collect(self, future: Future[Any]) -> Attempt:
         late = future in self._given_up
         task = (self._given_up if late else self._running).pop(future)
         try:
-            evaluation, record = future.result()
+            attempt: Attempt = future.result()
         except (Exception, CancelledError) as error:  # the executor's own trouble
             reason = f"{type(error).__name__}: {error}".rstrip(": ")
             trace = shortened("".join(traceback.format_exception(error)))
-            evaluation = Evaluation(failed=reason, traceback=trace, error=error)
-            record = Record("", task.began, time.time() - task.began, trace)
-        return Finished(task.id, evaluation, record, late)
+            attempt = Attempt(lost(task.candidate, reason, task.began, trace), error)
+        return replace(attempt, late=late)
 
-    def _overdue(self) -> list[Finished]:
+    def _overdue(self) -> list[Attempt]:
         """Give up what has passed its deadline."""
         now = time.monotonic()
         overdue = {future: task for future, task in self._running.items() if now >= task.deadline}
@@ -141,15 +138,13 @@ class FutureEvaluator(Evaluator):
             if self._dask or not future.cancel():
                 self._given_up[future] = task
             reason = f"timeout: no result within {self._timeout:g} s"
-            record = Record("", task.began, time.time() - task.began)
-            finished.append(Finished(task.id, Evaluation(failed=reason), record))
+            finished.append(Attempt(lost(task.candidate, reason, task.began)))
         return finished
 
 
-def evaluate_pickled(payload: bytes, x: Array, id: int, token: str) -> tuple[Evaluation, Record]:  # noqa: ARG001
-    """Evaluate a pickled problem, on the executor's side; ``token`` makes every call a different one."""
-    evaluation, record = evaluate(pickle.loads(payload), x, id)
-    return replace(evaluation, error=None), record  # an exception need not survive the way back
+def evaluate_pickled(payload: bytes, candidate: Evaluation, token: str) -> Attempt:  # noqa: ARG001
+    """Evaluate with a pickled problem, on the executor's side; ``token`` makes every call a different one."""
+    return evaluate(pickle.loads(payload), candidate).portable()
 
 
 def _size_of(executor: Executor, ahead: int) -> Callable[[], int]:

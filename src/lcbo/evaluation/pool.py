@@ -6,15 +6,14 @@ import math
 import os
 import time
 from collections import deque
-from dataclasses import replace
 from multiprocessing.connection import wait
 
 from lcbo.errors import ArgumentError, WorkerError
-from lcbo.evaluation.evaluate import Evaluation
-from lcbo.evaluation.evaluator import Evaluator, Finished
+from lcbo.evaluation.evaluate import Attempt
+from lcbo.evaluation.evaluator import Evaluator
 from lcbo.evaluation.supervised import SupervisedWorker
 from lcbo.problem import Problem
-from lcbo.types import Candidate, Record
+from lcbo.types import Evaluation
 
 THREAD_LIMITS = (
     "OMP_NUM_THREADS",
@@ -49,8 +48,8 @@ class ProcessPool(Evaluator):
         self._problem, self._timeout = problem, timeout
         self._slots = workers if slots is None else slots
         self._environment = worker_environment(workers)
-        self._queue: deque[Candidate] = deque()
-        self._finished: list[Finished] = []
+        self._queue: deque[Evaluation] = deque()
+        self._finished: list[Attempt] = []
         self._failed_starts, self._loaded, self._failure = 0, False, ""
         self._workers: list[SupervisedWorker] = []
         try:
@@ -65,12 +64,12 @@ class ProcessPool(Evaluator):
         """How many evaluations may be under way."""
         return self._slots
 
-    def submit(self, candidate: Candidate) -> None:
+    def submit(self, candidate: Evaluation) -> None:
         """Give the candidate to a free worker, or keep it until there is one."""
         self._queue.append(candidate)
         self._assign()
 
-    def wait(self, timeout: float | None = None) -> list[Finished]:
+    def wait(self, timeout: float | None = None) -> list[Attempt]:
         """Return what has finished, at least one unless ``timeout`` seconds pass or nothing is under way.
 
         Raises:
@@ -78,7 +77,7 @@ class ProcessPool(Evaluator):
         """
         until = math.inf if timeout is None else time.monotonic() + timeout
         while self._under_way() and not self._finished and not self._failure:
-            self._look(until)
+            self._poll(until)
             if time.monotonic() >= until:
                 break
         finished, self._finished = self._finished, []
@@ -114,7 +113,7 @@ class ProcessPool(Evaluator):
             if self._queue and worker.idle and not wait([worker.control], 0.0):
                 worker.begin(self._queue.popleft(), self._timeout)
 
-    def _look(self, until: float) -> None:
+    def _poll(self, until: float) -> None:
         """Wait for one message, death or deadline, and deal with all there are."""
         now = time.monotonic()
         next_event = min([until, *(worker.deadline for worker in self._workers)])
@@ -134,22 +133,11 @@ class ProcessPool(Evaluator):
 
     def _hear(self, worker: SupervisedWorker) -> None:
         """Take one message of a worker."""
-        kind, *content = worker.hear() or ("nothing",)
-        if kind == "ready":
-            worker.ready = self._loaded = True
-            self._failed_starts = 0
-        elif kind == "broken":
-            worker.broken = content[0]
-        elif kind == "done":
-            evaluation, record, leaves_processes = content
-            self._end(worker, evaluation, record)
-            if leaves_processes:
-                worker.kill("its failed evaluation left processes behind")
-
-    def _end(self, worker: SupervisedWorker, evaluation: Evaluation, record: Record) -> None:
-        assert worker.task is not None
-        self._finished.append(Finished(worker.task.id, evaluation, replace(record, worker=worker.name)))
-        worker.done()
+        was_ready, attempt = worker.ready, worker.hear()
+        if attempt is not None:
+            self._finished.append(attempt)
+        if worker.ready and not was_ready:
+            self._loaded, self._failed_starts = True, 0
 
     def _replace(self, worker: SupervisedWorker) -> None:
         """Bury a worker that has ended, count what it was doing as failed, and start another."""
@@ -158,11 +146,9 @@ class ProcessPool(Evaluator):
         how, output = worker.last_words()
         worker.release()
         self._workers.remove(worker)
-        if worker.task is not None:
-            reason = worker.killed or f"the worker process {how}"
-            seconds = time.time() - worker.began
-            record = Record(worker.name, worker.began, seconds, output)
-            self._end(worker, Evaluation(failed=reason, traceback=output), record)
+        attempt = worker.lose_task(how, output)
+        if attempt is not None:
+            self._finished.append(attempt)
         if not worker.ready:
             self._failed_starts += 1
             if (worker.broken and not self._loaded) or self._failed_starts >= _FAILED_STARTS:
@@ -173,7 +159,7 @@ class ProcessPool(Evaluator):
 
 
 def worker_environment(workers: int) -> dict[str, str]:
-    """Return the environment of one of so many workers: each gets its share of the cores as threads.
+    """Return the environment of a worker, whose thread limits are its share of the cores.
 
     A limit the user has set stays.
     """

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from multiprocessing.connection import Pipe
 from typing import Any
 
@@ -21,9 +22,10 @@ import cloudpickle
 
 from lcbo.errors import ArgumentError, WorkerError
 from lcbo.evaluation import worker
+from lcbo.evaluation.evaluate import Attempt, lost
 from lcbo.evaluation.processes import kill_tree
 from lcbo.problem import Problem
-from lcbo.types import Candidate
+from lcbo.types import Evaluation
 
 _GRACE = 0.25  # seconds after a timeout in which the worker writes down where it hangs
 _PATIENCE = 8.0  # seconds its supervisor gets to end the tree
@@ -66,7 +68,7 @@ class SupervisedWorker:
                     raise WorkerError(f"a worker process cannot be started: {error}") from error
         self.name = f"{platform.node()}:{self.process.pid}"
         self.ready, self.listening = False, True
-        self.task: Candidate | None = None
+        self.task: Evaluation | None = None
         self.began, self.deadline = 0.0, math.inf
         self.overdue = self.killed = self.broken = ""
 
@@ -75,28 +77,48 @@ class SupervisedWorker:
         """Whether it can take a task."""
         return self.ready and self.listening and self.task is None and not self.killed
 
-    def begin(self, candidate: Candidate, timeout: float | None) -> None:
+    def begin(self, candidate: Evaluation, timeout: float | None) -> None:
         """Give it a task; one that has just died says so later."""
-        self.task, self.began = candidate, time.time()
+        self.task = replace(candidate, record=replace(candidate.record, worker=self.name))
+        self.began = time.time()
         if timeout is not None:
             self.deadline = time.monotonic() + timeout + _GRACE
             self.overdue = f"timeout: no result within {timeout:g} s"
         with contextlib.suppress(OSError):
-            self.connection.send((candidate.id, candidate.x, timeout))
+            self.connection.send((self.task, timeout))
 
-    def hear(self) -> tuple[Any, ...]:
-        """Return its next message, empty when there are no more."""
+    def hear(self) -> Attempt | None:
+        """Take its next message; returns the attempt it has ended, if that is what it says."""
         try:
-            message: tuple[Any, ...] = self.connection.recv()
+            kind, *content = self.connection.recv()
         except Exception:  # the end of the stream, or something else wrote to it
             self.listening = False
             self.deadline = min(self.deadline, time.monotonic() + 1.0)
             self.overdue = "the worker process lost its connection"
-            return ()
-        return message
+            return None
+        if kind == "ready":
+            self.ready = True
+        elif kind == "broken":
+            self.broken = content[0]
+        elif kind == "done":
+            attempt, leaves_processes = content
+            self._free()
+            if leaves_processes:
+                self.kill("its failed evaluation left processes behind")
+            assert isinstance(attempt, Attempt)
+            return attempt
+        return None
 
-    def done(self) -> None:
-        """Free it for the next task."""
+    def lose_task(self, how: str, output: str) -> Attempt | None:
+        """Return the attempt it has not ended and never will, as failed."""
+        if self.task is None:
+            return None
+        reason = self.killed or f"the worker process {how}"
+        attempt = Attempt(lost(self.task, reason, self.began, output))
+        self._free()
+        return attempt
+
+    def _free(self) -> None:
         self.task, self.deadline = None, math.inf
 
     def dismiss(self) -> None:

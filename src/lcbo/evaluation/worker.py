@@ -27,7 +27,6 @@ import socket
 import sys
 import time
 import traceback
-from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
@@ -172,8 +171,8 @@ class Supervisor:
 def serve(connection: Connection, payload_fd: int, leash: socket.socket) -> None:
     """Load the problem, then evaluate one task after the other until the pool hangs up.
 
-    A task is ``(id, x, timeout)``. Messages are ``("ready",)``, ``("broken", traceback)`` when the problem
-    cannot be loaded, and ``("done", evaluation, record, leaving)``.
+    A task is ``(candidate, timeout)``. Messages are ``("ready",)``, ``("broken", traceback)`` when the
+    problem cannot be loaded, and ``("done", attempt, leaving)``.
     """
     os.setpgid(0, 0)  # a script's "kill 0" must not reach the supervisor
     os.set_inheritable(connection.fileno(), False)
@@ -190,21 +189,21 @@ def serve(connection: Connection, payload_fd: int, leash: socket.socket) -> None
     connection.send(("ready",))
     while True:
         try:
-            id, x, timeout = connection.recv()
+            candidate, timeout = connection.recv()
         except (EOFError, ConnectionError):
             return
         if timeout is not None:
             faulthandler.dump_traceback_later(timeout, file=errors)  # says where it hangs, then it is killed
-        evaluation, record = evaluate(problem, x, id)
+        attempt = evaluate(problem, candidate)
         faulthandler.cancel_dump_traceback_later()
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
                 stream.flush()
         # After a failure nobody may be left to wait for what was started: the pool then starts a new worker.
-        leaving = evaluation.failed is not None and bool(children(os.getpid()))
+        leaving = attempt.evaluation.failed is not None and bool(children(os.getpid()))
         leash.send(b".")
         leash.recv(1)
-        connection.send(("done", replace(evaluation, error=None), record, leaving))
+        connection.send(("done", attempt.portable(), leaving))
 
 
 def _load(payload_fd: int) -> Problem:

@@ -11,7 +11,7 @@ from typing import Self
 
 
 class Interrupts:
-    """Holds back Ctrl-C while the optimizer's state changes; anywhere else it acts at once, as ever.
+    """Holds back Ctrl-C while the optimizer's state changes; elsewhere it behaves as usual.
 
     A second Ctrl-C is not held back. In a thread, or where the program has its own handler, nothing changes.
     """

@@ -1,4 +1,4 @@
-"""The loop proper: keeps an evaluator busy, tells what comes back at once, and stops for a reason."""
+"""The loop of a run: keeps an evaluator busy, tells what comes back at once, and stops for a reason."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from contextlib import suppress
 from dataclasses import replace
 
 from lcbo.errors import OutcomeError, TooManyFailuresError, WorkerError
-from lcbo.evaluation.evaluate import Evaluation
-from lcbo.evaluation.evaluator import Evaluator, Finished
+from lcbo.evaluation.evaluate import Attempt
+from lcbo.evaluation.evaluator import Evaluator
 from lcbo.loop.interrupt import Interrupts
 from lcbo.loop.progress import ProgressBar
 from lcbo.loop.stopping import Stopping
 from lcbo.optimizer import answer
 from lcbo.optimizer.optimizer import Optimizer
 from lcbo.optimizer.result import Snapshot
-from lcbo.types import Candidate
+from lcbo.types import Evaluation
 
 Callback = Callable[[Snapshot], object]
 
 
-class Dispatch:
+class Loop:
     """Evaluations on their way between an optimizer and an evaluator.
 
     Candidates handed out earlier and never told (a resumed run) come first, in their order. With one slot
@@ -40,14 +40,12 @@ class Dispatch:
     ) -> None:
         self._optimizer, self._evaluator, self._interrupts = optimizer, evaluator, interrupts
         self._retries = retries
-        self._waiting: deque[Candidate] = deque(optimizer.pending)
-        self._running: dict[int, Candidate] = {}
-        self._ended: deque[Finished] = deque()  # and not yet told
-        self._late: list[Finished] = []
-        self._attempts: dict[int, int] = {}
-        seen = optimizer.log.observations
-        self._succeeded = any(o.failed is None and o.role != "data" for o in seen)
-        self._last = Evaluation()
+        self._waiting: deque[Evaluation] = deque(optimizer.pending)
+        self._running: dict[int, Evaluation] = {}
+        self._ended: deque[Attempt] = deque()  # and not yet told
+        self._late: list[Evaluation] = []
+        self._succeeded = any(e.status == "done" and e.role != "data" for e in optimizer.log.evaluations)
+        self._last: Attempt | None = None  # that failed
 
     @property
     def busy(self) -> int:
@@ -101,44 +99,39 @@ class Dispatch:
             self._evaluator.submit(candidate)
             self._waiting.popleft()
             self._running[candidate.id] = candidate
-            self._attempts[candidate.id] = self._attempts.get(candidate.id, 0) + 1
 
     def _settle_next(self) -> bool:
         with self._interrupts.shield():
             return self._settle(self._ended.popleft())
 
-    def _settle(self, done: Finished) -> bool:
+    def _settle(self, attempt: Attempt) -> bool:
         """Tell an evaluation that has ended, or put it up for another try; returns whether it was told."""
-        evaluation = done.evaluation
-        if done.late:
-            self._late.append(done)
+        ended = attempt.evaluation
+        if attempt.late:
+            self._late.append(ended)
             self._tell_late()
             return False
-        candidate = self._running.pop(done.id)
-        if evaluation.failed is not None:
-            self._last = evaluation
-            if evaluation.malformed and not self._succeeded:
-                raise evaluation.error or OutcomeError(evaluation.failed)
-            if self._attempts[done.id] <= self._retries:
-                self._waiting.appendleft(candidate)
+        candidate = self._running.pop(ended.id)
+        if ended.failed is not None:
+            self._last = attempt
+            if isinstance(attempt.error, OutcomeError) and not self._succeeded:
+                raise attempt.error
+            if candidate.record.attempts <= self._retries:
+                again = replace(candidate.record, attempts=candidate.record.attempts + 1)
+                self._waiting.appendleft(replace(candidate, record=again))
                 return False
-        self._succeeded |= evaluation.failed is None
-        record = replace(done.record, attempts=self._attempts.pop(done.id))
-        outcomes = None if evaluation.failed is not None else evaluation.outcomes
-        self._optimizer.tell(done.id, outcomes, failed=evaluation.failed, record=record)
+        self._succeeded |= ended.failed is None
+        self._optimizer.settle(ended)
         self._tell_late()
         return True
 
     def _tell_late(self) -> None:
         """Put late results on record; that of a candidate tried again waits until it has been told."""
-        waiting = []
-        for done in self._late:
-            if done.id in self._attempts:
-                waiting.append(done)
-                continue
-            came = done.evaluation
-            self._optimizer.late(done.id, came.outcomes or None, failed=came.failed, record=done.record)
-        self._late = waiting
+        open_ids = {candidate.id for candidate in (*self._waiting, *self._running.values())}
+        for ended in self._late:
+            if ended.id not in open_ids:
+                self._optimizer.late(ended)
+        self._late = [ended for ended in self._late if ended.id in open_ids]
 
     def _called_back(self, callback: Callback | None) -> str | None:
         if callback is not None:
@@ -160,10 +153,12 @@ class Dispatch:
 
     def _nothing_succeeded(self) -> TooManyFailuresError:
         log = self._optimizer.log
-        last = log.observations[-1].failed if log.observations else "nothing was evaluated"
+        last = log.evaluations[-1].failed if log.evaluations else "nothing was evaluated"
         n = self._optimizer.n_ended
         error = TooManyFailuresError(f"fun: expected outcomes; all {n} evaluations failed, the last: {last}")
-        error.__cause__ = self._last.error
-        if self._last.error is None and self._last.traceback:
-            error.add_note(f"In the worker:\n{self._last.traceback}")
+        if self._last is not None:
+            error.__cause__ = self._last.error
+            trace = self._last.evaluation.record.traceback
+            if self._last.error is None and trace:
+                error.add_note(f"In the worker:\n{trace}")
         return error

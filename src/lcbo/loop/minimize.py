@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lcbo.checks import integer, positive
+from lcbo.checks import integer, is_integer, positive
 from lcbo.errors import ArgumentError, WorkerError
-from lcbo.evaluation.evaluate import MAX_FAILURE_RATE
 from lcbo.evaluation.evaluator import Evaluator, InProcess
 from lcbo.loop.interrupt import Interrupts
-from lcbo.loop.loop import Callback, Dispatch
+from lcbo.loop.loop import Callback, Loop
 from lcbo.loop.progress import ProgressBar
-from lcbo.loop.stopping import Stopping
+from lcbo.loop.stopping import MAX_FAILURE_RATE, Stopping
+from lcbo.methods.protocol import MethodSpec
 from lcbo.optimizer.optimizer import Optimizer
 from lcbo.optimizer.result import Result
+from lcbo.optimizer.setup import read_path
 from lcbo.problem import Objective, Problem
+from lcbo.store.database import exists
 from lcbo.types import Array
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def minimize(
     objective: str | Objective = "objective",
     *,
     budget: int,
-    method: str = "lcbo",
+    method: str | MethodSpec = "lcbo",
     x0: ArrayLike | None = None,
     data: Any = None,
     n_init: int | None = None,
@@ -54,6 +55,7 @@ def minimize(
     callback: Callback | None = None,
     progress: bool = True,
     options: Mapping[str, Any] | None = None,
+    device: str = "cpu",
 ) -> Result:
     """Minimize an expensive function under constraints on quantities it returns beside the objective.
 
@@ -68,7 +70,7 @@ def minimize(
         constraints: `Constraint` objects, texts such as ``"stress <= 40000"``, SciPy ``NonlinearConstraint``.
         objective: name of the outcome to minimize, or an `Objective`.
         budget: evaluations in all, the initial design included.
-        method: name of the method; ``lcbo methods`` lists them.
+        method: name of the method, ``lcbo methods`` lists them; or a `MethodSpec`.
         x0: a point, or several as rows, to evaluate first.
         data: evaluations made elsewhere: ``(x, outcomes)`` pairs, or ``(X, mapping of arrays)``.
         n_init: size of the initial design; by default d, at most a quarter of the budget.
@@ -90,6 +92,7 @@ def minimize(
         callback: called after every evaluation with a `Snapshot`; raising ``StopIteration`` ends the run.
         progress: show a progress bar on a terminal.
         options: options of the method.
+        device: where the models compute, ``"cpu"`` or ``"cuda"``.
 
     Returns:
         The answer, a SciPy ``OptimizeResult``; see `Result` for its fields. Ctrl-C returns the answer so far.
@@ -106,29 +109,67 @@ def minimize(
     stopping = Stopping(time_limit, target, kkt_tol, max_failure_rate)
     if budget is None:
         raise ArgumentError("budget", "an integer of at least 1", None)
-    retries = integer("retries", retries, least=0)
+    check_loop(retries, callback)
     evaluator = make_evaluator(problem, workers, slots, timeout)
+    begun_with = {"method": method, "options": options, "x0": x0, "data": data, "n_init": n_init, "rng": rng}
     with (
         evaluator,
-        Optimizer(
-            problem,
-            method,
-            budget=budget,
-            x0=x0,
-            data=data,
-            n_init=n_init,
-            rng=rng,
-            options=options,
-            store=store,
-        ) as optimizer,
-        Interrupts() as interrupts,
-        ProgressBar(optimizer, progress, stopping) as bar,
+        begun_or_continued(problem, store, budget=budget, device=device, **begun_with) as optimizer,
     ):
-        dispatch = Dispatch(optimizer, evaluator, interrupts, retries)
+        return _run(optimizer, evaluator, stopping, retries, callback, progress)
+
+
+def resume(
+    path: str | Path,
+    *,
+    budget: int | None = None,
+    workers: Any = None,
+    timeout: float | None = None,
+    retries: int = 0,
+    device: str = "cpu",
+    **limits: Any,
+) -> Result:
+    """Continue a run whose file knows its function; ``limits`` are those of `Stopping`."""
+    stopping = Stopping(**limits)
+    check_loop(retries, None)
+    with (
+        Optimizer.open(path, budget=budget, device=device) as optimizer,
+        make_evaluator(optimizer.problem, workers, None, timeout) as evaluator,
+    ):
+        if optimizer.budget is None:
+            raise ArgumentError("budget", "a run whose budget is not open", None)
+        return _run(optimizer, evaluator, stopping, retries, None, True)
+
+
+def check_loop(retries: int, callback: Callback | None) -> None:
+    """Raise for a wrong argument of the loop."""
+    integer("retries", retries, least=0)
+    if callback is not None and not callable(callback):
+        raise ArgumentError("callback", "a function of one Snapshot", repr(callback))
+
+
+def begun_or_continued(problem: Problem, store: str | Path | None, **arguments: Any) -> Optimizer:
+    """Return the optimizer of a new run, or of the one that is in the store."""
+    if store is not None and exists(read_path("store", store)):
+        return Optimizer.open(store, problem, **arguments)
+    return Optimizer(problem, store=store, **arguments)
+
+
+def _run(
+    optimizer: Optimizer,
+    evaluator: Evaluator,
+    stopping: Stopping,
+    retries: int,
+    callback: Callback | None,
+    progress: bool,
+) -> Result:
+    """Evaluate until something says stop and return the answer."""
+    with Interrupts() as interrupts, ProgressBar(optimizer, progress, stopping) as bar:
+        loop = Loop(optimizer, evaluator, interrupts, retries)
         try:
-            reason = dispatch.run(stopping, callback, bar)
+            reason = loop.run(stopping, callback, bar)
         except (KeyboardInterrupt, WorkerError) as stop:
-            dispatch.collect()
+            loop.collect()
             if optimizer.log.incumbent() is None:
                 raise
             reason = "interrupted" if isinstance(stop, KeyboardInterrupt) else str(stop)
@@ -156,7 +197,7 @@ def make_evaluator(
     from lcbo.evaluation.pool import ProcessPool, available_cores
 
     number = 1 if workers is None else workers
-    if isinstance(number, bool) or not isinstance(number, Integral) or not (number == -1 or int(number) >= 1):
+    if not is_integer(number) or not (number == -1 or number >= 1):
         expected = "a number of processes, -1 for one per core, an Executor or a Dask Client"
         raise ArgumentError("workers", expected, repr(workers))
     return ProcessPool(problem, available_cores() if number == -1 else int(number), timeout, slots)

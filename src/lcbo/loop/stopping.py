@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from numbers import Real
 
-from lcbo.checks import number, positive
+from lcbo.checks import is_number, number, positive
 from lcbo.errors import ArgumentError
-from lcbo.evaluation.evaluate import MAX_FAILURE_RATE, too_many_failed
 from lcbo.optimizer.optimizer import Optimizer
+
+MAX_FAILURE_RATE = 0.5  # of all evaluations, judged once there are MIN_EVALUATIONS
+MIN_EVALUATIONS = 20
+ALL_FAILED = 10  # so many failures and not one success: the function is broken
 
 
 class Stopping:
@@ -32,7 +34,7 @@ class Stopping:
     ) -> None:
         self._time_limit = positive("time_limit", time_limit)
         self._kkt_tol = positive("kkt_tol", kkt_tol)
-        if target is not None and (not isinstance(target, Real) or math.isnan(target)):
+        if target is not None and (not is_number(target) or math.isnan(target)):
             raise ArgumentError("target", "a number", repr(target))
         self._max_failure_rate = number("max_failure_rate", max_failure_rate, 0, 1)
         self._target = target
@@ -48,11 +50,9 @@ class Stopping:
     def reason(self, optimizer: Optimizer) -> str | None:
         """Return why the run should stop now, or ``None``."""
         log = optimizer.log
-        if too_many_failed(len(log.observations), log.n_failed, self._max_failure_rate):
-            last = next(o.failed for o in reversed(log.observations) if o.failed)
-            return (
-                f"too many evaluations failed ({log.n_failed} of {len(log.observations)}; the last: {last})"
-            )
+        if too_many_failed(len(log.evaluations), log.n_failed, self._max_failure_rate):
+            last = next(o.failed for o in reversed(log.evaluations) if o.failed)
+            return f"too many evaluations failed ({log.n_failed} of {len(log.evaluations)}; the last: {last})"
         if self._time_limit is not None and time.monotonic() - self.start >= self._time_limit:
             return f"time limit of {self._time_limit:g} s reached"
         sign = optimizer.problem.objective.sign
@@ -74,3 +74,10 @@ class Stopping:
         self._iteration = iteration
         at = optimizer.stationarity()
         return at is not None and at.r_s + at.spread_s <= tol and at.r_f + at.spread_f <= tol
+
+
+def too_many_failed(n: int, n_failed: int, max_rate: float = MAX_FAILURE_RATE) -> bool:
+    """Return whether a run of ``n`` evaluations should stop because of its failures."""
+    if n_failed == n:
+        return n >= ALL_FAILED
+    return n >= MIN_EVALUATIONS and n_failed > max_rate * n

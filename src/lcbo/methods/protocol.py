@@ -30,6 +30,7 @@ class Setup:
         n_init: size of the initial design, points of ``starts`` included.
         starts: ``k x d`` points of the unit cube to evaluate first.
         seed: root of every random stream.
+        device: where the models compute, by PyTorch's name; ``"cuda"`` is the first accelerator.
     """
 
     dim: int
@@ -40,6 +41,7 @@ class Setup:
     n_init: int
     starts: Array
     seed: int
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,7 @@ class MethodSpec:
         summary: one line.
         build: maps ``(setup, options)`` to the method.
         options: the options it takes, with their defaults.
+        options_class: dataclass of the options; its docstring and those of its bases say what each means.
         supports_equality: whether it steers towards ``h(x) = 0``; otherwise such a problem is refused.
         sequential: after the initial design it has at most one proposal out at a time.
     """
@@ -155,5 +158,6 @@ class MethodSpec:
     summary: str
     build: Callable[[Setup, Mapping[str, Any]], Method]
     options: Mapping[str, Any] = field(default_factory=dict)
+    options_class: type | None = None
     supports_equality: bool = True
     sequential: bool = False

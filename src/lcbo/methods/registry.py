@@ -1,7 +1,7 @@
 """Methods by name. The name is the same on the command line, in figures and in results.
 
 A method's own module is imported when the method is built: listing the methods costs nothing, and the
-packages of one method (BoTorch, cma) are not needed for another. So option classes live in modules of their
+packages of one method (PyTorch, cma) are not needed for another. So option classes live in modules of their
 own that import nothing heavy.
 """
 
@@ -12,12 +12,15 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
+from lcbo.checks import mapping
 from lcbo.errors import ArgumentError
 from lcbo.methods.classical.options import CmaesOptions, CobylaOptions, CobyqaOptions, SobolOptions
-from lcbo.methods.lcbo.options import LcboOptions, paper_preset, theory_preset
+from lcbo.methods.lcbo.options import LcboOptions
+from lcbo.methods.lcbo.presets import paper_preset, theory_preset
 from lcbo.methods.protocol import Method, MethodSpec, Setup
 from lcbo.methods.regions.options import HdsafeboOptions, ScboOptions
 from lcbo.methods.search.options import EpboOptions, GlobalOptions
+from lcbo.models.options import ModelOptions
 
 Preset = Callable[[int], Mapping[str, Any]]
 
@@ -45,15 +48,16 @@ def _entry(
     """
 
     def build(setup: Setup, given: Mapping[str, Any]) -> Method:
+        chosen = options(**{**preset(setup.dim), **given})
+        if isinstance(chosen, ModelOptions):
+            chosen.check_sizes(setup.n_outputs, setup.dim)
         module, _, name = home.partition(":")
-        method: Method = getattr(import_module(f"lcbo.methods.{module}"), name)(
-            setup, options(**{**preset(setup.dim), **given})
-        )
+        method: Method = getattr(import_module(f"lcbo.methods.{module}"), name)(setup, chosen)
         return method
 
     plain = options()
-    defaults = {f.name: getattr(plain, f.name) for f in fields(options)}
-    return MethodSpec(name, summary, build, {**defaults, **preset(shown_dim)}, **facts)
+    defaults = {f.name: getattr(plain, f.name) for f in fields(options)} | dict(preset(shown_dim))
+    return MethodSpec(name, summary, build, defaults, options, **facts)
 
 
 _SPECS: dict[str, MethodSpec] = {}
@@ -151,7 +155,7 @@ def names() -> tuple[str, ...]:
 
 def spec(name: str) -> MethodSpec:
     """Return one method's entry."""
-    if name not in _SPECS:
+    if not isinstance(name, str) or name not in _SPECS:
         raise ArgumentError("method", f"one of {', '.join(_SPECS)}", repr(name))
     return _SPECS[name]
 
@@ -163,7 +167,8 @@ def make(name: str | MethodSpec, setup: Setup, options: Mapping[str, Any] | None
         ArgumentError: an option the method does not have (the message lists the ones it has), or an equality
             constraint it cannot treat (the message lists the methods that can).
     """
-    entry, given = spec(name) if isinstance(name, str) else name, dict(options or {})
+    entry = name if isinstance(name, MethodSpec) else spec(name)
+    given = {} if options is None else mapping("options", options)
     unknown = sorted(set(given) - set(entry.options))
     if unknown:
         listed = ", ".join(entry.options) or "it has none"

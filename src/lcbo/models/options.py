@@ -43,6 +43,15 @@ class ModelOptions:
         truth("options, standardize", self.standardize)
         _check_hyperparameters(self.hyperparameters)
 
+    def check_sizes(self, n_outputs: int, dim: int) -> None:
+        """Raise unless every hyperparameter is one number or one per output (of a lengthscale: d each)."""
+        for name, value in self.hyperparameters.items():
+            shapes = [(), (1,), (n_outputs,)]
+            shapes += [(n, m) for n in (1, n_outputs) for m in (1, dim)] if name == "lengthscale" else []
+            if np.shape(value) not in shapes:
+                expected = f"one number or one for each of {n_outputs} outputs"
+                raise ArgumentError(f"options, hyperparameters, {name}", expected, repr(value))
+
 
 @dataclass(frozen=True)
 class LearnedModelOptions(ModelOptions):

@@ -13,15 +13,14 @@ Which point is the answer depends on what is known of the noise:
 from __future__ import annotations
 
 import math
-import platform
 from collections.abc import Mapping
-from importlib.metadata import version
 
 import numpy as np
 from scipy.special import ndtr
 
 from lcbo.errors import ModelError
 from lcbo.methods.protocol import Belief, Method
+from lcbo.optimizer.describe import versions
 from lcbo.optimizer.kkt import Kkt, kkt
 from lcbo.optimizer.log import Log
 from lcbo.optimizer.result import Result, Snapshot
@@ -39,9 +38,9 @@ def snapshot(log: Log, info: Mapping[str, float]) -> Snapshot:
     result.fun = math.nan if seen is None else seen.outcomes[log.problem.objective.name]
     result.constr = {} if seen is None else _constrained(log.problem, seen.outcomes)
     result.success = log.best is not None
-    result.latest = log.observations[-1] if log.observations else None
+    result.latest = log.evaluations[-1] if log.evaluations else None
     result.info = dict(info)
-    result.nfev = len(log.observations) - log.n_data
+    result.nfev = len(log.evaluations) - log.n_data
     result.nit = int(info.get("iteration", 0))
     result.nfail = log.n_failed
     return result
@@ -58,7 +57,8 @@ def answer(problem: Problem, method: Method, log: Log, *, reason: str, min_pof: 
     result.pof = float(seen.success)
     result.nfev, result.nit, result.nfail = seen.nfev, seen.nit, seen.nfail
 
-    belief = None if seen.x is None else _belief(method, problem.space.to_unit(seen.x))
+    incumbent = log.incumbent()
+    belief = None if incumbent is None else _belief(method, incumbent.u.copy())
     recommended = _recommended(method)
     result.x_recommended = None if recommended is None else problem.space.from_unit(recommended.u)
     by_model = recommended is not None and not _trusts_observed(problem, log, belief)
@@ -108,12 +108,6 @@ def stationarity(log: Log, belief: Belief) -> Kkt:
         belief.gradient_std,
         np.array(list(log.scale().values())),
     )
-
-
-def versions() -> dict[str, str]:
-    """Return the versions a result depends on, without importing the packages."""
-    packages = ("lcbo", "torch", "numpy", "scipy")
-    return {"python": platform.python_version()} | {name: version(name) for name in packages}
 
 
 def _stationarity_fields(log: Log, belief: Belief | None) -> tuple[dict[str, float], dict[str, float]]:

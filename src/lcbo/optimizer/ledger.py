@@ -1,19 +1,20 @@
-"""Who is_news what: candidates handed out, what was told of them, and what the budget still allows."""
+"""Pending and ended candidates of a run, and what is left of its budget."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 
 from lcbo.errors import TellError
 from lcbo.methods.protocol import Call, Outcome, Proposal
 from lcbo.optimizer.log import Log
+from lcbo.optimizer.recorder import AskEntry, BudgetEntry, LogEntry, TellEntry
 from lcbo.problem import Problem
-from lcbo.store.entries import Asked, Budgeted, Entry
-from lcbo.types import Array, Candidate, Observation, Record
+from lcbo.types import Array, Evaluation
 
 
 class Ledger:
-    """The books of a run. They depend on what was asked and told alone, not on the method.
+    """The evaluations of a run. They depend on what was asked and told alone, not on the method.
 
     Args:
         problem: the problem.
@@ -23,7 +24,7 @@ class Ledger:
         budget: as given, until it grows.
         log: ended evaluations.
         n_asked: candidates handed out so far.
-        pending: by id, candidates whose evaluation has not ended, and the outcomes told so far.
+        pending: by id, evaluations that have not ended, with the outcomes told so far.
         ended: by id, evaluations that have.
     """
 
@@ -32,23 +33,13 @@ class Ledger:
         self.budget = budget
         self.log = Log(problem)
         self.n_asked = 0
-        self.pending: dict[int, tuple[Candidate, dict[str, float]]] = {}
-        self.ended: dict[int, Observation] = {}
+        self.pending: dict[int, Evaluation] = {}
+        self.ended: dict[int, Evaluation] = {}
 
     @property
     def left(self) -> int | None:
         """How many more candidates the budget allows."""
         return None if self.budget is None else self.budget - self.n_asked
-
-    def include(self, id: int, x: Array, outcomes: Mapping[str, float]) -> None:
-        """Enter an evaluation made elsewhere."""
-        self._end(Observation(id, x, "data", 0, outcomes))
-
-    def hand_out(self, candidates: Iterable[Candidate]) -> None:
-        """Enter new candidates."""
-        for candidate in candidates:
-            self.pending[candidate.id] = (candidate, {})
-            self.n_asked += 1
 
     def is_news(self, id: int, told: Mapping[str, float], failed: str | None) -> bool:
         """Return whether a tell is news; raise when it contradicts what was told before."""
@@ -58,43 +49,40 @@ class Ledger:
         if id not in self.pending:
             waiting = ", ".join(map(str, sorted(self.pending))) or "none"
             raise TellError(f"id: expected a candidate that was asked for (pending: {waiting}); got {id!r}")
-        _check_same(id, self.pending[id][1], told)
+        _check_same(id, self.pending[id].outcomes, told)
         return True
 
-    def accept(
-        self, id: int, told: Mapping[str, float], failed: str | None, final: bool, record: Record
-    ) -> Outcome | None:
-        """Enter what was told of a pending candidate; return what the method gets once it has ended."""
-        candidate, known = self.pending[id]
-        known |= told
-        missing = [name for name in self.problem.outcomes if name not in known]
-        if failed is None and missing and not final:
-            return None
-        if failed is None and not known:
-            failed = "no outcome came"
-        del self.pending[id]
-        came = {} if failed else dict(known)
-        self._end(Observation(id, candidate.x, candidate.role, candidate.iteration, came, failed, record))
-        return Outcome(id, None if failed else self.problem.to_rows(came))
-
-    def enter(self, entry: Entry) -> list[Call]:
-        """Enter what a store holds and return what it means to the method."""
-        if isinstance(entry, Budgeted):
+    def enter(self, entry: LogEntry) -> list[Call]:
+        """Enter what happened and return what it means to the method."""
+        if isinstance(entry, BudgetEntry):
             self.budget = entry.budget
             return []
-        if isinstance(entry, Asked):
-            self.hand_out(candidate for candidate, _ in entry.candidates)
-            return [Proposal(c.id, u, c.role, c.iteration) for c, u in entry.candidates]
-        if entry.late:
+        if isinstance(entry, AskEntry):
+            self.pending |= {candidate.id: candidate for candidate in entry.candidates}
+            self.n_asked += len(entry.candidates)
+            return [Proposal(c.id, c.u, c.role, c.iteration) for c in entry.candidates]
+        return [] if entry.late else self._accept(entry)
+
+    def _accept(self, told: TellEntry) -> list[Call]:
+        """Enter what was told of a pending candidate; the method hears of it once it has ended."""
+        known, failed = {**self.pending[told.id].outcomes, **told.outcomes}, told.failed
+        if failed is None and not told.final and any(name not in known for name in self.problem.outcomes):
+            self.pending[told.id] = replace(self.pending[told.id], outcomes=known)
             return []
-        told = self.accept(entry.id, entry.outcomes, entry.failed, entry.final, entry.record)
-        return [] if told is None else [told]
+        if failed is None and not known:
+            failed = "no outcome came"
+        evaluation = replace(self.pending.pop(told.id), record=told.record)
+        if failed is None:
+            return [Outcome(told.id, self.end(replace(evaluation, status="done", outcomes=known)))]
+        self.end(replace(evaluation, status="failed", outcomes={}, failed=failed))
+        return [Outcome(told.id, None)]
 
-    def _end(self, observation: Observation) -> None:
-        self.ended[observation.id] = observation
-        self.log.add(observation)
+    def end(self, evaluation: Evaluation) -> Array:
+        """Enter an evaluation that has ended, here or elsewhere, and return its output rows."""
+        self.ended[evaluation.id] = evaluation
+        return self.log.add(evaluation)
 
-    def _check_repeat(self, ended: Observation, told: Mapping[str, float], failed: str | None) -> None:
+    def _check_repeat(self, ended: Evaluation, told: Mapping[str, float], failed: str | None) -> None:
         """Raise unless what is told of an ended evaluation agrees with what was told before."""
         if (ended.failed is None) != (failed is None):
             before = f"failed ({ended.failed})" if ended.failed else "succeeded"

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from lcbo.problem import Problem
 from lcbo.scaling import Scaling
-from lcbo.types import Array, Observation
+from lcbo.types import Array, Evaluation
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, repr=False)
-class History:
+class EvaluationTable:
     """A run as arrays, one entry per ended evaluation, in user units.
 
     Attributes:
@@ -47,7 +47,7 @@ class History:
         return len(self.id)
 
     def __repr__(self) -> str:
-        return f"<History of {len(self)} evaluations>"
+        return f"<EvaluationTable of {len(self)} evaluations>"
 
     def to_frame(self) -> pd.DataFrame:
         """Return the history as a DataFrame indexed by candidate id."""
@@ -64,44 +64,46 @@ class Log:
     """Ended evaluations; adding one costs the same at the end of a run as at its start.
 
     Attributes:
-        observations: in the order they ended.
-        best: the feasible observation with the best objective, if any.
+        evaluations: in the order they ended.
+        best: the feasible evaluation with the best objective, if any.
         n_failed: how many failed.
         n_data: how many were brought along rather than made by this run.
     """
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.observations: list[Observation] = []
-        self.best: Observation | None = None
+        self.evaluations: list[Evaluation] = []
+        self.best: Evaluation | None = None
         self.n_failed = 0
         self.n_data = 0
         self._y = np.empty((64, len(problem.outcomes)))
         self._least = math.inf
 
-    def add(self, observation: Observation) -> None:
-        """Append an ended evaluation."""
-        if len(self.observations) == len(self._y):
+    def add(self, evaluation: Evaluation) -> Array:
+        """Append an ended evaluation and return its output rows."""
+        if len(self.evaluations) == len(self._y):
             self._y = np.concatenate([self._y, np.empty_like(self._y)])
-        row = self._y[len(self.observations)] = self.problem.to_rows(observation.outcomes)
-        self.observations.append(observation)
-        self.n_failed += observation.failed is not None
-        self.n_data += observation.role == "data"
+        row = self.problem.to_rows(evaluation.outcomes)
+        self._y[len(self.evaluations)] = row
+        self.evaluations.append(evaluation)
+        self.n_failed += evaluation.failed is not None
+        self.n_data += evaluation.role == "data"
         better = row[0] < self._least  # NaN never is
-        if better and self._usable(observation) and self.problem.feasible(observation.outcomes):
-            self.best, self._least = observation, float(row[0])
+        if better and self._usable(evaluation) and self.problem.feasible(evaluation.outcomes):
+            self.best, self._least = evaluation, float(row[0])
+        return row
 
     @property
     def rows(self) -> Array:
         """Output rows of all evaluations, ``n x (1 + m)``; NaN where missing or failed."""
-        return self._y[: len(self.observations)]
+        return self._y[: len(self.evaluations)]
 
-    def objective(self, observation: Observation) -> float:
+    def objective(self, evaluation: Evaluation) -> float:
         """Return the observed objective, signed so that less is better."""
-        return float(self.problem.to_rows(observation.outcomes)[0])
+        return float(self.problem.to_rows(evaluation.outcomes)[0])
 
-    def incumbent(self) -> Observation | None:
-        """Return the best feasible observation, else the least infeasible one, else ``None``.
+    def incumbent(self) -> Evaluation | None:
+        """Return the best feasible evaluation, else the least infeasible one, else ``None``.
 
         Violations are measured in standard deviations of their outcome over the run.
         """
@@ -109,21 +111,21 @@ class Log:
             return self.best
         if not (~np.isnan(self.rows[:, 0])).any():
             return None
-        return self.observations[self.problem.terms.best(self.rows)]
+        return self.evaluations[self.problem.terms.best(self.rows)]
 
     def scale(self) -> dict[str, float]:
         """Return every outcome's standard deviation over the run; see `Scaling.of`."""
         return dict(zip(self.problem.outcomes, Scaling.of(self.rows).std.tolist(), strict=True))
 
-    def history(self) -> History:
+    def history(self) -> EvaluationTable:
         """Return the run as arrays."""
-        problem, seen = self.problem, self.observations
+        problem, seen = self.problem, self.evaluations
         rows = self.rows.copy()
         feasible = np.array([self._usable(o) and problem.feasible(o.outcomes) for o in seen], dtype=bool)
         running = np.minimum.accumulate(np.where(feasible, rows[:, 0], np.inf))
         sign = problem.objective.sign
         rows[:, 0] *= sign
-        return History(
+        return EvaluationTable(
             variables=problem.variables,
             id=np.array([o.id for o in seen], dtype=np.int64),
             X=np.array([o.x for o in seen]).reshape(len(seen), problem.n_variables),
@@ -135,5 +137,5 @@ class Log:
             failed=np.array([o.failed or "" for o in seen], dtype=np.str_),
         )
 
-    def _usable(self, observation: Observation) -> bool:
-        return observation.failed is None and self.problem.objective.name in observation.outcomes
+    def _usable(self, evaluation: Evaluation) -> bool:
+        return evaluation.failed is None and self.problem.objective.name in evaluation.outcomes

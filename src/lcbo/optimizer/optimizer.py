@@ -6,7 +6,7 @@ import math
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,30 +15,30 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import ThreadpoolController
 
-from lcbo.checks import integer
+from lcbo.checks import integer, is_integer
 from lcbo.errors import ArgumentError, StoreError, TellError
 from lcbo.methods import registry
-from lcbo.methods.protocol import Belief, Method
+from lcbo.methods.protocol import Belief, Method, MethodSpec, Outcome
 from lcbo.optimizer import answer
 from lcbo.optimizer.kkt import Kkt
 from lcbo.optimizer.ledger import Ledger
 from lcbo.optimizer.log import Log
+from lcbo.optimizer.recorder import AskEntry, Contents, Recorder, TellEntry, run_files
 from lcbo.optimizer.result import Result
-from lcbo.optimizer.setup import build_setup, read_data, read_outcomes, read_points, read_seed
-from lcbo.problem import Problem
-from lcbo.store.describe import describe_run, rebuild_value
-from lcbo.store.entries import Contents
-from lcbo.store.resume import check_same, check_versions, facts_of, opened, rebuilt_problem, replay
-from lcbo.store.store import Store
-from lcbo.types import Array, Candidate, Record
+from lcbo.optimizer.resume import check_versions, continued_plan, facts_of, replay, stored_plan
+from lcbo.optimizer.setup import Plan, read_device, read_outcomes, read_path, read_plan
+from lcbo.problem import Problem, not_finite
+from lcbo.types import Array, Candidate, Evaluation, Record
 
 
 class Optimizer:
     """Proposes candidates and learns from their outcomes; evaluation is the caller's.
 
+    The constructor begins a new run, `open` goes on with a stored one, `inspect` looks at one.
+
     Args:
         problem: what to solve; its function, if any, is not called.
-        method: name of a registered method.
+        method: name of a registered method, or a `MethodSpec`.
         budget: evaluations in all, the initial design included; ``None`` leaves it open.
         x0: a point, or several as rows, to evaluate first.
         data: evaluations made elsewhere, as ``(x, outcomes)`` pairs or as ``(X, mapping of arrays)``.
@@ -47,9 +47,9 @@ class Optimizer:
             the budget, less what ``data`` brings.
         rng: seed, or a numpy Generator or ``None`` to draw one; the result records it.
         options: options of the method; ``lcbo methods`` lists them.
-        store: path of the run's file. A new one is made; one that is there is continued, if problem and
-            arguments are those it was begun with. The budget may grow. Everything told is on the disk
-            before `tell` returns. Close the optimizer (or use it in a ``with`` block) to let others write.
+        store: path of a new file that keeps the run. Everything told is on the disk before `tell` returns.
+            Close the optimizer (or use it in a ``with`` block) to let others write.
+        device: where the models compute, ``"cpu"`` or ``"cuda"``; not part of what identifies a run.
 
     Attributes:
         problem: the problem.
@@ -60,7 +60,7 @@ class Optimizer:
     def __init__(
         self,
         problem: Problem,
-        method: str = "lcbo",
+        method: str | MethodSpec = "lcbo",
         *,
         budget: int | None = None,
         x0: ArrayLike | None = None,
@@ -68,85 +68,67 @@ class Optimizer:
         n_init: int | None = None,
         rng: int | np.random.Generator | None = 0,
         options: Mapping[str, Any] | None = None,
-        store: str | Path | Store | Contents | None = None,
+        store: str | Path | None = None,
+        device: str = "cpu",
     ) -> None:
-        if not isinstance(problem, Problem):
-            raise ArgumentError("problem", "a Problem", type(problem).__name__)
-        self.problem = problem
-        self.method = method
-        self.options = dict(options or {})
-        self._read_only = store.path if isinstance(store, Contents) else None
-        self._broken_off = False
-        self.store, past = opened(store)
-        try:
-            self._prior = read_data(data, problem)
-            starts = None if x0 is None else read_points("x0", x0, problem)
-            described = describe_run(
-                problem, method, self.options, x0=starts, n_init=n_init, data=self._prior
-            )
-            seed = None if rng is None or isinstance(rng, np.random.Generator) else read_seed(rng)
-            if past is not None:
-                check_same(past, described, problem, seed)
-                rng = past.meta["seed"]
-            if past is not None and self.store is not None:
-                check_versions(past)
-            self._setup = build_setup(
-                problem,
-                budget=budget if past is None else past.first_budget,
-                x0=starts,
-                n_init=n_init,
-                n_data=len(self._prior),
-                rng=rng,
-            )
-            self._begin(past)
-            if past is not None:
-                problem.continue_after(self.n_ended)
-                self._extend(budget)
-            elif store is not None:
-                self.store = Store.create(
-                    Path(str(store)), facts_of(described, problem, self.seed), self.budget
-                )
-        except BaseException:
-            self.close()
-            raise
-        if self.store is not None:
-            weakref.finalize(self, self.store.close)
+        plan = read_plan(problem, method, options, budget, x0, data, n_init, rng, device)
+        path = None if store is None else read_path("store", store)
+        self._prepare(plan)
+        self._begin(None)
+        if path is not None:
+            self._keep_in(run_files().Store.create(path, facts_of(plan), plan.budget))
 
     @classmethod
-    def open(cls, path: str | Path, *, budget: int | None = None) -> Self:
-        """Continue a run from its file alone; ``budget`` may grow.
+    def open(
+        cls,
+        path: str | Path,
+        problem: Problem | None = None,
+        *,
+        budget: int | None = None,
+        device: str = "cpu",
+        **begun_with: Any,
+    ) -> Self:
+        """Go on with a stored run; its file is all that is needed.
 
-        The problem carries its function when it is one of `lcbo.problems`; otherwise it is for ask and tell.
+        Args:
+            path: the run's file.
+            problem: the problem, with the function that a file does not hold. Left out, the problem carries
+                its function when it is one of `lcbo.problems` or a `Command`.
+            budget: evaluations in all; it may grow. ``None`` leaves it as it is.
+            device: where the models compute.
+            begun_with: any of the other arguments of `Optimizer`. They must be those the run was begun with;
+                ``options`` that hold functions and a ``method`` that is not registered are needed.
         """
-        store = Store.open(Path(path))
+        device = read_device(device)
+        recorder: Recorder = run_files().Store.open(read_path("path", path))
         try:
-            return cls._stored(store, store.meta(), budget)
+            past = recorder.contents()
+            plan = continued_plan(past, problem, begun_with, device)
+            check_versions(past)
+            self = cls._continued(plan, past)
+            self._keep_in(recorder)
+            self._extend(budget)
         except BaseException:
-            store.close()
+            recorder.close()
             raise
+        return self
 
     @classmethod
-    def look(cls, past: Contents) -> Self:
+    def inspect(cls, run: str | Path | Contents) -> Self:
         """Return the optimizer of a stored run as it was left; `ask` and `tell` are refused."""
-        return cls._stored(past, past.meta, None)
+        past = run if isinstance(run, Contents) else run_files().read(read_path("run", run))
+        self = cls._continued(stored_plan(past), past)
+        self._read_only = past.path
+        return self
 
     @classmethod
-    def _stored(cls, store: Store | Contents, meta: Mapping[str, Any], budget: int | None) -> Self:
-        try:
-            options = rebuild_value(meta["options"])
-        except StoreError as error:
-            raise StoreError(f"{store.path}: {error}") from None
-        return cls(
-            rebuilt_problem(meta),
-            meta["method"],
-            budget=budget,
-            x0=meta["x0"],
-            data=meta["data"],
-            n_init=meta["n_init"],
-            rng=None,
-            options=options,
-            store=store,
-        )
+    def _continued(cls, plan: Plan, past: Contents) -> Self:
+        """Return an optimizer where a stored run stands, without its recorder."""
+        self = cls.__new__(cls)
+        self._prepare(plan)
+        self._begin(past)
+        self.problem.continue_after(self.n_ended)
+        return self
 
     def close(self) -> None:
         """Let other processes write to the run; closing twice does nothing."""
@@ -164,7 +146,7 @@ class Optimizer:
     @property
     def seed(self) -> int:
         """Root of every random stream of the run."""
-        return self._setup.seed
+        return self._plan.seed
 
     @property
     def budget(self) -> int | None:
@@ -184,7 +166,7 @@ class Optimizer:
     @property
     def pending(self) -> list[Candidate]:
         """Candidates handed out whose evaluation has not ended."""
-        return [candidate for candidate, _ in self._ledger.pending.values()]
+        return list(self._ledger.pending.values())
 
     @property
     def n_ended(self) -> int:
@@ -202,23 +184,23 @@ class Optimizer:
         ``None`` asks for what the current iteration still lacks, possibly nothing; ``n`` asks for up to
         that many, further exploration points beyond the iteration's need.
         """
-        if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1):
+        if n is not None and not (is_integer(n) and n >= 1):
             raise ArgumentError("n", "None or an integer of at least 1", repr(n))
-        self._make_ready()
+        self._sync()
         if self.exhausted:
             return []
-        with self._whole():
+        with self._transaction():
             with self._threads.limit(limits=1):
-                proposals = self._method.ask(n, self._books.left)
+                proposals = self._method.ask(n, self._ledger.left)
             candidates = []
             for proposal in proposals:
-                x = self.problem.space.from_unit(proposal.u)
-                x.flags.writeable = False
-                candidates.append(Candidate(proposal.id, x, proposal.role, proposal.iteration))
+                x, u = self.problem.space.from_unit(proposal.u), proposal.u.copy()
+                x.flags.writeable = u.flags.writeable = False
+                candidates.append(Evaluation(proposal.id, x, u, proposal.role, proposal.iteration))
+            entry = AskEntry(n, self._method.info(), candidates)
             if self.store is not None and candidates:
-                handed = [(c, proposal.u) for c, proposal in zip(candidates, proposals, strict=True)]
-                self.store.record_ask(n, handed, self._method.info(), self._method.state())
-            self._books.hand_out(candidates)
+                self.store.record_ask(entry, self._method.state())
+            self._ledger.enter(entry)
         return candidates
 
     def tell(
@@ -243,36 +225,37 @@ class Optimizer:
         if (outcomes is None) == (failed is None):
             came = "neither" if failed is None else "both"
             raise ArgumentError("tell", "either outcomes or failed='reason'", came)
-        told, failed = self._read_report(outcomes, failed)
-        self._make_ready()
-        if not self._ledger.is_news(id, told, failed):
-            return
-        record = record or Record()
-        with self._whole():
-            if self.store is not None:
-                self.store.record_tell(id, _finite(told), failed=failed, final=final, record=record)
-            event = self._books.accept(id, told, failed, final, record)
-            if event is not None:
-                with self._threads.limit(limits=1):
-                    self._method.tell(event.id, event.y)
+        if failed is not None and not isinstance(failed, str):
+            raise ArgumentError("failed", "the reason as a text", repr(failed))
+        told = {} if outcomes is None else read_outcomes("outcomes", outcomes, self.problem)
+        reason = not_finite(told) if failed is None else failed or "no reason given"
+        self._sync()
+        if self._ledger.is_news(id, told, reason):
+            finite = {name: value for name, value in told.items() if math.isfinite(value)}
+            self._tell(TellEntry(id, finite, reason, final, record or Record()))
 
-    def late(
-        self,
-        id: int,
-        outcomes: Mapping[str, float] | None = None,
-        *,
-        failed: str | None = None,
-        record: Record | None = None,
-    ) -> None:
+    def settle(self, ended: Evaluation) -> None:
+        """Report an evaluation of a pending candidate that has ended; its outcomes are not checked again."""
+        self._sync()
+        if self._ledger.is_news(ended.id, ended.outcomes, ended.failed):
+            self._tell(TellEntry(ended.id, ended.outcomes, ended.failed, False, ended.record))
+
+    def late(self, ended: Evaluation) -> None:
         """Put on record what came of an evaluation that had been given up; the run does not use it."""
-        told, failed = self._read_report(outcomes, failed)
-        self._make_ready()
-        if id not in self._ledger.ended:
-            raise TellError(f"id: expected a candidate whose evaluation has ended; got {id!r}")
-        if self.store is not None:
-            self.store.record_tell(
-                id, _finite(told), failed=failed, final=True, record=record or Record(), late=True
-            )
+        self._sync()
+        if ended.id not in self._ledger.ended:
+            raise TellError(f"id: expected a candidate whose evaluation has ended; got {ended.id!r}")
+        self._tell(TellEntry(ended.id, ended.outcomes, ended.failed, True, ended.record, late=True))
+
+    def _tell(self, entry: TellEntry) -> None:
+        """Record what was told of a candidate and pass it on."""
+        with self._transaction():
+            if self.store is not None:
+                self.store.record_tell(entry)
+            for outcome in self._ledger.enter(entry):
+                assert isinstance(outcome, Outcome)
+                with self._threads.limit(limits=1):
+                    self._method.tell(outcome.id, outcome.y)
 
     def recommend(self) -> Array | None:
         """Return the point the model believes best in user units, ``None`` before there is a model."""
@@ -312,19 +295,33 @@ class Optimizer:
         result.method, result.options, result.rng = self.method, self.options, self.seed
         return result
 
+    def _prepare(self, plan: Plan) -> None:
+        """Set what does not change during a run."""
+        self._plan = plan
+        self.problem, self.method, self.options = plan.problem, plan.spec.name, dict(plan.options)
+        self.store: Recorder | None = None
+        self._read_only: Path | None = None
+        self._stale = False
+
     def _begin(self, past: Contents | None) -> None:
-        """Build the method and bring it to where a stored run stands."""
-        self._method: Method = registry.make(self.method, self._setup, self.options)
+        """Build ledger and method and bring them to where a stored run stands."""
+        self._method: Method = registry.make(self._plan.spec, self._plan.setup(), self.options)
         # The algebra is small: several threads make it no faster on an idle machine and many times slower
         # on a busy one, and one thread sums in one order. The user's function keeps all its threads.
+        # Only libraries that are loaded by now are limited, so this comes after the method's own imports.
         self._threads = ThreadpoolController()
-        self._books = Ledger(self.problem, self._setup.budget)
-        for x, outcomes in self._prior:
-            id = self._method.include(self.problem.space.to_unit(x), self.problem.to_rows(outcomes))
-            self._books.include(id, x, outcomes)
+        self._ledger = Ledger(self.problem, self._plan.budget)
+        for evaluation in self._plan.data:
+            id = self._method.include(evaluation.u, self.problem.to_rows(evaluation.outcomes))
+            self._ledger.end(replace(evaluation, id=id))
         if past is not None:
             with self._threads.limit(limits=1):
-                replay(past, self._books, self._method)
+                replay(past, self._ledger, self._method)
+
+    def _keep_in(self, recorder: Recorder) -> None:
+        """Record the run from here on."""
+        self.store = recorder
+        weakref.finalize(self, recorder.close)
 
     def _extend(self, budget: int | None) -> None:
         """Let the budget of a stored run grow; ``None`` leaves it as it is."""
@@ -338,47 +335,25 @@ class Optimizer:
             raise ArgumentError("budget", f"{stated}, as the run has", budget)
         assert self.store is not None
         self.store.record_budget(budget)
-        self._books.budget = budget
+        self._ledger.budget = budget
         self._method.extend(budget)
 
-    @property
-    def _ledger(self) -> Ledger:
-        """The books, up to date where the store can be read."""
-        with suppress(StoreError):
-            self._catch_up()
-        return self._books
-
-    def _make_ready(self) -> None:
-        """Make ready for a change of the run."""
+    def _sync(self) -> None:
+        """Make ready for a change: after one that broke off, begin again from what the store holds."""
         if self._read_only is not None:
             raise StoreError(f"{self._read_only}: opened for reading; Optimizer.open(path) goes on with it")
-        self._catch_up()
-
-    def _catch_up(self) -> None:
-        """After a change that broke off, begin again from the store: what it holds is what happened."""
-        if self._broken_off and self.store is not None:
+        if self._stale and self.store is not None:
             self._begin(self.store.contents())
-            self._broken_off = False
+            self._stale = False
 
     @contextmanager
-    def _whole(self) -> Iterator[None]:
-        """Note when a change breaks off halfway: a full disk, Ctrl-C."""
-        self._broken_off = True
-        yield
-        self._broken_off = False
-
-    def _read_report(
-        self, outcomes: Mapping[str, float] | None, failed: str | None
-    ) -> tuple[dict[str, float], str | None]:
-        """Return outcomes as numbers, and why the evaluation failed, if it did."""
-        if failed is not None and not isinstance(failed, str):
-            raise ArgumentError("failed", "the reason as a text", repr(failed))
-        told = {} if outcomes is None else read_outcomes("outcomes", outcomes, self.problem)
-        broken = [f"outcome {name!r} is {value}" for name, value in told.items() if not math.isfinite(value)]
-        if failed is None:
-            return told, "; ".join(broken) or None
-        return told, failed or "no reason given"
-
-
-def _finite(told: Mapping[str, float]) -> dict[str, float]:
-    return {name: value for name, value in told.items() if math.isfinite(value)}
+    def _transaction(self) -> Iterator[None]:
+        """Mark the state stale unless the block completes, and catch up where the store can be read."""
+        self._stale = True
+        try:
+            yield
+        except BaseException:  # a full disk, Ctrl-C
+            with suppress(StoreError):
+                self._sync()
+            raise
+        self._stale = False

@@ -7,8 +7,8 @@ from typing import Any
 
 from scipy.optimize import OptimizeResult
 
-from lcbo.optimizer.log import History
-from lcbo.types import Array, Observation
+from lcbo.optimizer.log import EvaluationTable
+from lcbo.types import Array, Evaluation
 
 
 class _Printable(OptimizeResult):
@@ -42,7 +42,7 @@ class Snapshot(_Printable):
     nfev: int
     nit: int
     nfail: int
-    latest: Observation | None
+    latest: Evaluation | None
     info: dict[str, float]
 
 
@@ -90,7 +90,7 @@ class Result(_Printable):
     nfev: int
     nit: int
     nfail: int
-    history: History
+    history: EvaluationTable
     rng: int
     method: str
     options: Mapping[str, Any]

@@ -1,49 +1,132 @@
-"""Arguments of a run, checked and turned into the `Setup` a method gets."""
+"""Arguments of a run, checked once, and the `Setup` a method gets from them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Integral
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lcbo.checks import integer
+from lcbo.checks import integer, is_integer, mapping
 from lcbo.errors import ArgumentError
-from lcbo.methods.protocol import Setup
+from lcbo.methods import registry
+from lcbo.methods.protocol import MethodSpec, Setup
 from lcbo.problem import Problem, outcome_value
-from lcbo.types import Array
+from lcbo.types import Array, Evaluation
 
 
-def build_setup(
+@dataclass(frozen=True)
+class Plan:
+    """What a run is begun with: the user's arguments, checked, or those of a stored run.
+
+    The fields are the arguments of `lcbo.Optimizer`: ``x0`` as ``k x len(variables)`` points, ``data`` as
+    evaluations that are done, ``rng`` as the seed at the root of every random stream.
+    """
+
+    problem: Problem
+    spec: MethodSpec
+    options: Mapping[str, Any]
+    budget: int | None
+    x0: Array | None
+    data: Sequence[Evaluation]
+    n_init: int | None
+    seed: int
+    device: str = "cpu"
+
+    def setup(self) -> Setup:
+        """Return all the method gets to know."""
+        space = self.problem.space
+        starts = np.zeros((0, space.dim)) if self.x0 is None else space.to_unit(self.x0)
+        n_init = self.n_init
+        if n_init is None:
+            n_init = initial_size(self.budget, space.dim, len(starts), len(self.data))
+        return Setup(
+            dim=space.dim,
+            n_outputs=len(self.problem.outcomes),
+            terms=self.problem.terms,
+            noise_var=self.problem.noise_var,
+            budget=self.budget,
+            n_init=n_init,
+            starts=starts,
+            seed=self.seed,
+            device=self.device,
+        )
+
+
+def read_plan(
     problem: Problem,
-    *,
+    method: object,
+    options: object,
     budget: int | None,
     x0: ArrayLike | None,
+    data: Any,
     n_init: int | None,
-    n_data: int,
-    rng: int | np.random.Generator | None,
-) -> Setup:
-    """Return the setup of a run.
+    rng: Any,
+    device: object,
+) -> Plan:
+    """Return the arguments of an `Optimizer`, checked."""
+    check_problem(problem)
+    points = None if x0 is None else read_points("x0", x0, problem)
+    n_starts = 0 if points is None else len(points)
+    budget = None if budget is None else integer("budget", budget)
+    if budget is not None and n_starts > budget:
+        raise ArgumentError("x0", f"at most budget={budget} points", n_starts)
+    if n_init is not None:
+        n_init = integer("n_init", n_init)
+        if budget is not None and n_init > budget:
+            raise ArgumentError("n_init", f"at most budget={budget}", n_init)
+        if n_init < n_starts:
+            raise ArgumentError("n_init", f"at least the {n_starts} points of x0", n_init)
+    known = read_data(data, problem)
+    spec, named, seed = read_method(method), read_options(options), read_seed(rng)
+    return Plan(problem, spec, named, budget, points, known, n_init, seed, read_device(device))
 
-    ``n_data`` evaluations the user brings along make the default initial design that much smaller.
+
+def initial_size(budget: int | None, dim: int, n_starts: int, n_data: int) -> int:
+    """Return the default size of the initial design: d, at most budget / 4, at least 2 and the starts.
+
+    ``n_data`` evaluations the user brings along make it that much smaller.
     """
-    if budget is not None:
-        budget = integer("budget", budget)
-    starts = np.zeros((0, problem.space.dim))
-    if x0 is not None:
-        starts = problem.space.to_unit(read_points("x0", x0, problem))
-    return Setup(
-        dim=problem.space.dim,
-        n_outputs=len(problem.outcomes),
-        terms=problem.terms,
-        noise_var=problem.noise_var,
-        budget=budget,
-        n_init=_initial_size(n_init, budget, problem.space.dim, len(starts), n_data),
-        starts=starts,
-        seed=read_seed(rng),
-    )
+    quarter = dim if budget is None else max(2, budget // 4)
+    size = max(2, min(dim, quarter) - n_data, n_starts)
+    return size if budget is None else min(size, budget)
+
+
+def check_problem(problem: object) -> None:
+    """Raise unless it is a problem."""
+    if not isinstance(problem, Problem):
+        raise ArgumentError("problem", "a Problem", type(problem).__name__)
+
+
+def read_method(method: object) -> MethodSpec:
+    """Return the method of a name, or the one given."""
+    if isinstance(method, MethodSpec):
+        return method
+    if not isinstance(method, str):
+        raise ArgumentError("method", "the name of a method, or a MethodSpec", repr(method))
+    return registry.spec(method)
+
+
+def read_options(options: object) -> dict[str, Any]:
+    """Return the options of a method by name; whether it has them is for the method to say."""
+    return {} if options is None else dict(mapping("options", options))
+
+
+def read_device(device: object) -> str:
+    """Return the name of a device; whether there is such a one is for the model to say."""
+    if not isinstance(device, str) or not device:
+        raise ArgumentError("device", "the name of a device such as 'cpu' or 'cuda'", repr(device))
+    return device
+
+
+def read_path(argument: str, path: object) -> Path:
+    """Return the path of a run file."""
+    if not isinstance(path, str | Path):
+        raise ArgumentError(argument, "a path", type(path).__name__)
+    return Path(path)
 
 
 def read_points(argument: str, points: ArrayLike, problem: Problem) -> Array:
@@ -65,11 +148,11 @@ def read_points(argument: str, points: ArrayLike, problem: Problem) -> Array:
     return array
 
 
-def read_data(data: Any, problem: Problem) -> list[tuple[Array, dict[str, float]]]:
-    """Return evaluations made elsewhere as ``(x, outcomes)`` pairs.
+def read_data(data: Any, problem: Problem) -> list[Evaluation]:
+    """Return evaluations made elsewhere, numbered 0, 1, 2, ...
 
-    Accepts a list of such pairs, or ``(X, outcomes)`` with ``X`` of ``k x len(variables)`` and a mapping
-    from outcome name to ``k`` values. Outcomes may be missing (left out, or NaN).
+    Accepts a list of ``(x, outcomes)`` pairs, or ``(X, outcomes)`` with ``X`` of ``k x len(variables)`` and a
+    mapping from outcome name to ``k`` values. Outcomes may be missing (left out, or NaN).
     """
     if data is None:
         return []
@@ -93,7 +176,15 @@ def read_data(data: Any, problem: Problem) -> list[tuple[Array, dict[str, float]
         finite = {name: value for name, value in outcomes.items() if np.isfinite(value)}
         if finite:
             read.append((read_points("data", pair[0], problem)[0], finite))
-    return read
+    return brought_along(read, problem)
+
+
+def brought_along(pairs: Sequence[tuple[Array, Mapping[str, float]]], problem: Problem) -> list[Evaluation]:
+    """Return ``(x, outcomes)`` pairs as evaluations that are done."""
+    return [
+        Evaluation(id, x, problem.space.to_unit(x), "data", 0, "done", outcomes)
+        for id, (x, outcomes) in enumerate(pairs)
+    ]
 
 
 def read_outcomes(argument: str, outcomes: Mapping[str, object], problem: Problem) -> dict[str, float]:
@@ -106,28 +197,12 @@ def read_outcomes(argument: str, outcomes: Mapping[str, object], problem: Proble
     return {name: outcome_value(name, value) for name, value in outcomes.items()}
 
 
-def _initial_size(n_init: int | None, budget: int | None, dim: int, n_starts: int, n_data: int) -> int:
-    """Return the size of the initial design: d, at most budget / 4, at least 2 and the starts."""
-    if budget is not None and n_starts > budget:
-        raise ArgumentError("x0", f"at most budget={budget} points", n_starts)
-    if n_init is None:
-        quarter = dim if budget is None else max(2, budget // 4)
-        size = max(2, min(dim, quarter) - n_data, n_starts)
-        return size if budget is None else min(size, budget)
-    n_init = integer("n_init", n_init)
-    if budget is not None and n_init > budget:
-        raise ArgumentError("n_init", f"at most budget={budget}", n_init)
-    if n_init < n_starts:
-        raise ArgumentError("n_init", f"at least the {n_starts} points of x0", n_init)
-    return n_init
-
-
 def read_seed(rng: int | np.random.Generator | None) -> int:
     """Return the root seed; a generator or ``None`` draws one."""
     if rng is None:
         rng = np.random.default_rng()
     if isinstance(rng, np.random.Generator):
         return int(rng.integers(2**32))
-    if isinstance(rng, bool) or not isinstance(rng, Integral) or rng < 0:
+    if not is_integer(rng) or rng < 0:
         raise ArgumentError("rng", "an integer of at least 0, a numpy Generator or None", repr(rng))
     return int(rng)

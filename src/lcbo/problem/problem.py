@@ -31,7 +31,11 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class NamedFunction(Protocol):
-    """A function that knows variables and outcomes by name, such as a `Command`."""
+    """A function that knows variables and outcomes by name, such as a `Command`, and maybe a recipe."""
+
+    @property
+    def source(self) -> Mapping[str, Any] | None:
+        """The recipe from which it can be made again, see `Problem.source`."""
 
     def bound_to(self, problem: Problem, outcomes: Sequence[str]) -> Callable[[Array], Any]:
         """Return the function for the variables of a problem and the outcomes it must give."""
@@ -97,6 +101,7 @@ class Problem:
         elsewhere = {c.name for function in functions for c in function.constraints}
         own = [name for name in self.outcomes if name not in elsewhere]
         if isinstance(fun, NamedFunction):
+            self.source = None if functions else fun.source
             fun = fun.bound_to(self, own)
         self.fun = fun if fun is None or not functions else self._joined(fun, own, functions)
 
@@ -207,6 +212,12 @@ def outcome_value(name: str, value: object) -> float:
     if not is_number(value):
         raise OutcomeError(f"outcome {name!r}: expected a real number; got {described(value)}")
     return float(value)
+
+
+def not_finite(outcomes: Mapping[str, float | None]) -> str | None:
+    """Return which outcomes are no finite numbers, in words; ``None`` when all are."""
+    broken = {name: value for name, value in outcomes.items() if value is None or not math.isfinite(value)}
+    return "; ".join(f"outcome {name!r} is {value}" for name, value in broken.items()) or None
 
 
 def _read_bounds(bounds: Any) -> tuple[tuple[str, ...], Array, Array]:

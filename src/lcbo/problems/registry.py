@@ -71,7 +71,7 @@ def make(name: str, **variant: Any) -> Benchmark:
     return problem
 
 
-def from_source(source: Mapping[str, Any]) -> Problem:
-    """The problem of a recipe (`Problem.source`): a benchmark, or its noisy view."""
+def from_source(source: Mapping[str, Any], description: Mapping[str, Any]) -> Problem:  # noqa: ARG001
+    """The problem of a recipe (`Problem.source`): a benchmark, or its noisy view; the recipe says it all."""
     problem = make(source["name"], **source["variant"])
     return problem.noisy(**source["noise"]) if "noise" in source else problem

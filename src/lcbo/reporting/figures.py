@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lcbo.methods.protocol import Belief
-    from lcbo.optimizer.log import History
+    from lcbo.optimizer.log import EvaluationTable
     from lcbo.problem import Problem
 
 # Names of a method's numbers that deserve words; others are shown under their own name.
@@ -40,7 +40,7 @@ def figure(title: str, picture: str, caption: str = "", *, wide: bool = False) -
     return f"<figure{kind}><h3>{escape(title)}</h3><div>{picture}</div>{note}</figure>"
 
 
-def convergence(problem: Problem, history: History, reference: float | None, noisy: bool) -> str:
+def convergence(problem: Problem, history: EvaluationTable, reference: float | None, noisy: bool) -> str:
     """Return every observed objective, and the best feasible one so far."""
     name = problem.objective.name
     values, count = history.outcomes[name], np.arange(1, len(history) + 1)
@@ -60,7 +60,7 @@ def convergence(problem: Problem, history: History, reference: float | None, noi
     return figure(f"{name} over evaluations", chart.svg(), caption)
 
 
-def violation(problem: Problem, history: History, scale: dict[str, float]) -> str:
+def violation(problem: Problem, history: EvaluationTable, scale: dict[str, float]) -> str:
     """Return the sum of violations of every evaluation, in standard deviations, and the least so far."""
     if not problem.constraints:
         return ""
@@ -87,7 +87,7 @@ def violation(problem: Problem, history: History, scale: dict[str, float]) -> st
     )
 
 
-def slacks(problem: Problem, history: History, order: Sequence[int]) -> list[str]:
+def slacks(problem: Problem, history: EvaluationTable, order: Sequence[int]) -> list[str]:
     """Return a picture of the slack over time per constraint, for the first few in ``order``."""
     pictures = []
     count, iterate = np.arange(1, len(history) + 1), history.role == "iterate"
@@ -173,7 +173,7 @@ def bars(names: Sequence[str], values: Array, spread: Array) -> str:
     return f'<svg viewBox="0 0 520 {total}" role="img" aria-label="slopes">{axis}{"".join(parts)}</svg>'
 
 
-def parallel(problem: Problem, history: History, x: Array, chosen: Sequence[int]) -> str:
+def parallel(problem: Problem, history: EvaluationTable, x: Array, chosen: Sequence[int]) -> str:
     """Return the best designs as lines across the variables, each between its bounds, the answer on top."""
     free = np.flatnonzero(problem.free)
     if not 2 <= free.size <= _AXES or not len(chosen):

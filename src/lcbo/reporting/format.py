@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lcbo.problem import Problem
-    from lcbo.store.stored_run import Run
+    from lcbo.store.stored_run import StoredRun
 
 
 def number(value: float) -> str:
@@ -38,7 +38,7 @@ def sentences(text: str) -> str:
     return re.sub(r"(^|\. )(\w)", lambda found: found[1] + found[2].upper(), text)
 
 
-def run_name(run: Run) -> str:
+def run_name(run: StoredRun) -> str:
     """Return what to call a run: its benchmark, else its file."""
     source = run.meta.get("source") or {}
     return str(source.get("name", run.path.stem))
@@ -54,7 +54,7 @@ def summary(problem: Problem) -> str:
     return f"{words} subject to {listed}" if limits else words
 
 
-def next_command(run: Run) -> str:
+def next_command(run: StoredRun) -> str:
     """Return the command that continues a run: ``ask`` where its function is not known, else ``resume``."""
     at, file = run.status, shlex.quote(str(run.path))
     if run.problem.fun is None:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from lcbo.optimizer.log import History
+    from lcbo.optimizer.log import EvaluationTable
     from lcbo.problem import Problem
-    from lcbo.store.stored_run import Run
+    from lcbo.store.stored_run import StoredRun
 
 _SLACKS = 6  # lines a reader can follow
 
@@ -46,7 +46,7 @@ def plot_convergence(
     return figure
 
 
-def plot_run(run: Run, path: str | Path | None = None) -> Figure:
+def plot_run(run: StoredRun, path: str | Path | None = None) -> Figure:
     """Return a figure of convergence and constraint slacks over evaluations; written to ``path`` if given.
 
     Args:
@@ -87,7 +87,7 @@ def _draw_convergence(axes: Axes, result: Result, reference: float | None, label
     axes.legend(frameon=False)
 
 
-def _draw_slacks(axes: Axes, problem: Problem, history: History, scale: dict[str, float]) -> None:
+def _draw_slacks(axes: Axes, problem: Problem, history: EvaluationTable, scale: dict[str, float]) -> None:
     """Draw slacks in standard deviations of their outcomes, those with the least room at the end."""
     number = np.arange(1, len(history) + 1)
     rooms = []

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lcbo.errors import ModelError
+from lcbo.optimizer.recorder import BudgetEntry
 from lcbo.reporting import figures
 from lcbo.reporting.format import counted, moment, next_command, number, one_line, run_name, sentences
 from lcbo.reporting.page import (
@@ -27,25 +28,24 @@ from lcbo.reporting.page import (
     table,
     tiles,
 )
-from lcbo.store.entries import Budgeted
 from lcbo.text import brief, duration
 
 if TYPE_CHECKING:
     from lcbo.methods.protocol import Belief
     from lcbo.optimizer.result import Result
-    from lcbo.store.stored_run import Run
+    from lcbo.store.stored_run import StoredRun
 
 _ROWS = 30  # variables shown at once; the rest is folded
 
 
-def write_report(run: Run, path: str | Path) -> Path:
+def write_report(run: StoredRun, path: str | Path) -> Path:
     """Write the page of a run and return its path."""
     target = Path(path)
     target.write_text(report(run), encoding="utf-8")
     return target
 
 
-def report(run: Run) -> str:
+def report(run: StoredRun) -> str:
     """Return the page of a run, whatever state it is in: empty, all failed, running, without a model."""
     result = run.result()
     order = _tightest(run, result)
@@ -65,7 +65,7 @@ def report(run: Run) -> str:
     return page(f"{run_name(run)}: report", body)
 
 
-def _header(run: Run, result: Result) -> str:
+def _header(run: StoredRun, result: Result) -> str:
     at, problem = run.status, run.problem
     if result.x is None:
         badge = '<span class="badge wait">no result yet</span>'
@@ -83,7 +83,7 @@ def _header(run: Run, result: Result) -> str:
     return f"<header><h1>{escape(run_name(run))}{badge}</h1>{paragraph(sentences(words), soft=True)}</header>"
 
 
-def _tiles(run: Run, result: Result) -> str:
+def _tiles(run: StoredRun, result: Result) -> str:
     at, name = run.status, run.problem.objective.name
     if result.x is None:
         feasible = "\N{EN DASH}", "feasible"
@@ -103,7 +103,7 @@ def _tiles(run: Run, result: Result) -> str:
     )
 
 
-def _answer(run: Run, result: Result, order: list[int]) -> str:
+def _answer(run: StoredRun, result: Result, order: list[int]) -> str:
     if result.x is None:
         return section("Answer", paragraph(sentences(result.message)))
     problem = run.problem
@@ -130,7 +130,7 @@ def _answer(run: Run, result: Result, order: list[int]) -> str:
     return section("Answer", paragraph(sentences(result.message)), side_by_side(columns))
 
 
-def _limits(run: Run, result: Result, order: list[int]) -> str:
+def _limits(run: StoredRun, result: Result, order: list[int]) -> str:
     head, note = ["constraint", "", "value", "slack"], "Tightest first. Slack is the distance to the limit."
     if result.multipliers:
         head.append("multiplier")
@@ -161,7 +161,7 @@ def _stationarity(result: Result) -> str:
     )
 
 
-def _progress(run: Run, result: Result, order: list[int]) -> str:
+def _progress(run: StoredRun, result: Result, order: list[int]) -> str:
     rooms = figures.slacks(run.problem, result.history, order)
     note = (
         "Slack is the distance to the limit: below the red line the constraint is broken. A line joins "
@@ -172,7 +172,7 @@ def _progress(run: Run, result: Result, order: list[int]) -> str:
     return section("Constraints over time", paragraph(note if rooms else "", soft=True), side_by_side(rooms))
 
 
-def _sensitivity(run: Run, result: Result, order: list[int]) -> str:
+def _sensitivity(run: StoredRun, result: Result, order: list[int]) -> str:
     if result.x is None:
         return ""
     history, log = result.history, run.log
@@ -195,7 +195,7 @@ def _sensitivity(run: Run, result: Result, order: list[int]) -> str:
     return section("Design space", *parts)
 
 
-def _method(run: Run) -> str:
+def _method(run: StoredRun) -> str:
     trace = run.trace
     if trace.empty:
         return ""
@@ -208,15 +208,15 @@ def _method(run: Run) -> str:
     )
 
 
-def _failures(run: Run) -> str:
-    failed = [o for o in run.log.observations if o.failed]
+def _failures(run: StoredRun) -> str:
+    failed = [o for o in run.log.evaluations if o.failed]
     if not failed:
         return ""
     reasons = [brief(one_line(o.failed), 300) for o in failed]
     count = Counter(reasons)
     latest = {reason: o.id for reason, o in zip(reasons, failed, strict=True)}
     rows = [(escape(reason), str(n), str(latest[reason])) for reason, n in count.most_common(20)]
-    told = len(run.log.observations) - run.log.n_data
+    told = len(run.log.evaluations) - run.log.n_data
     parts = [
         paragraph(f"{len(failed)} of {told} evaluations failed. They are recorded and the run went on."),
         table(("reason", "times", "latest candidate"), rows, (1, 2)),
@@ -230,8 +230,8 @@ def _failures(run: Run) -> str:
     return section("Failures", *parts)
 
 
-def _times(run: Run) -> str:
-    if not run.log.observations:
+def _times(run: StoredRun) -> str:
+    if not run.log.evaluations:
         return ""
     history = run.history
     picture = figures.durations(history)
@@ -253,7 +253,7 @@ def _times(run: Run) -> str:
     return section("Evaluation times", paragraph(words), side_by_side([picture, workers]))
 
 
-def _problem(run: Run) -> str:
+def _problem(run: StoredRun) -> str:
     problem = run.problem
     fixed = int((~problem.free).sum())
     if problem.deterministic:
@@ -276,9 +276,9 @@ def _problem(run: Run) -> str:
     return section("Problem", facts(rows), bounds)
 
 
-def _settings(run: Run) -> str:
+def _settings(run: StoredRun) -> str:
     meta = run.meta
-    budgets = [entry.budget for entry in run.entries if isinstance(entry, Budgeted)]
+    budgets = [entry.budget for entry in run.entries if isinstance(entry, BudgetEntry)]
     rows = [
         ("method", escape(meta["method"])),
         ("options", escape(json.dumps(meta["options"])) if meta["options"] else "defaults"),
@@ -294,7 +294,7 @@ def _settings(run: Run) -> str:
     return section("Settings", facts(rows))
 
 
-def _continue(run: Run) -> str:
+def _continue(run: StoredRun) -> str:
     file = shlex.quote(str(run.path))
     told = " ".join(f"{shlex.quote(name)}=VALUE" for name in run.problem.outcomes[:4])
     lines = [
@@ -308,7 +308,7 @@ def _continue(run: Run) -> str:
     return section("Go on from here", code("\n".join(lines)), paragraph("Or in Python:"), code(python))
 
 
-def _belief(run: Run, result: Result) -> Belief | None:
+def _belief(run: StoredRun, result: Result) -> Belief | None:
     """Return what the model believes at the answer; ``None`` where the model fails."""
     if result.x is None:
         return None
@@ -318,7 +318,7 @@ def _belief(run: Run, result: Result) -> Belief | None:
         return None
 
 
-def _tightest(run: Run, result: Result) -> list[int]:
+def _tightest(run: StoredRun, result: Result) -> list[int]:
     """Return the constraints' numbers, least slack in standard deviations first."""
     scale = run.log.scale()
     rooms = []

@@ -1,1 +1,1 @@
-"""Exploitation: where to go from the current iterate. Plain arrays in and out; no GP is seen here."""
+"""Exploitation: from what the model says at the iterate to the next one. Plain arrays; no GP is seen here."""

@@ -1,6 +1,6 @@
 """The default step: the linearized problem solved in a ball around the iterate.
 
-    minimize  g.s   subject to   c_i + a_i.s <= 0 (= 0),   |s| <= r,   0 <= x + s <= 1.
+    minimize  g.s   subject to   c_i + a_i.s <= 0 (= 0),   |s| <= r,   0 <= u + s <= 1.
 
 Everything is made scale-free first (s in units of r, each gradient in units of its own norm), so
 neither the objective's nor a constraint's units matter. When the linearized constraints cannot be
@@ -10,41 +10,85 @@ met inside the ball the multipliers grow until the step is the one that reduces 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lcbo.steps.radius import Radius
+from lcbo.steps.step import Iterate, LocalPosterior, Step
 from lcbo.types import Array
 
 # Rounds of the augmented Lagrangian, gradient steps in each, its penalty: on random problems the step
 # then agrees with an SQP solver to a thousandth of the radius.
 OUTER, INNER, PENALTY = 12, 30, 10.0
+INSIDE = 1e-3  # of the radius: lands a step just inside an inequality that is known exactly
 
 
-def linearized_step(
-    x: Array, objective: Array, values: Array, slopes: Array, equality: NDArray[np.bool_], radius: float
-) -> Array:
-    """Return the step ``s``, ``d``; ``x + s`` is inside the unit cube.
+@dataclass(frozen=True)
+class Margin:
+    """``kappa * sigma_i + 1e-3 * r * |grad c_i|`` for an inequality, 0 for an equality.
+
+    Attributes:
+        deviations: ``kappa``, posterior standard deviations kept from an inequality.
+    """
+
+    deviations: float
+
+    def __call__(self, local: LocalPosterior, radius: float) -> Array:
+        """Return the margins, ``T``, to be added to the values of the terms."""
+        inside = INSIDE * radius * np.linalg.norm(local.slopes, axis=1)
+        return np.where(local.equality, 0.0, self.deviations * local.deviations + inside)
+
+
+class LinearizedStep(Step):
+    """Solves the linearized problem with a margin to the inequalities, then adapts the radius."""
+
+    def __init__(self, radius: Radius, margin: Margin) -> None:
+        self.radius = radius
+        self.margin = margin
+
+    def __call__(self, local: LocalPosterior, last_step: Array, k: int, spent: float | None) -> Iterate:  # noqa: ARG002
+        """Return the next iterate; see `Step`."""
+        step = linearized_step(local, self.margin(local, self.radius.now), self.radius.now)
+        self.radius.adapt(step, last_step, spent)
+        return Iterate(local.u + step, step)
+
+    def info(self, k: int) -> dict[str, float]:  # noqa: ARG002
+        """Return the radius of the next step."""
+        return {"step": self.radius.now}
+
+    def state(self) -> dict[str, Any]:
+        """Return the radius."""
+        return {"radius": self.radius.now}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        self.radius.now = state["radius"]
+
+
+def linearized_step(local: LocalPosterior, margin: Array, radius: float) -> Array:
+    """Return the step ``s``, ``d``, in a ball of a radius; ``u + s`` is inside the unit cube.
 
     Args:
-        x: ``d`` current point in the unit cube.
-        objective: ``d`` gradient of f.
-        values: ``T`` values of the terms, margins included.
-        slopes: ``T x d`` gradients of the terms.
-        equality: ``T`` flags.
+        local: posterior at the iterate.
+        margin: ``T``, added to the values of the terms.
         radius: of the ball, in unit-cube length.
     """
-    low, high = -x / radius, (1.0 - x) / radius
-    goal = _unit(objective)
+    u, slopes, values = local.u, local.slopes, local.values + margin
+    low, high = -u / radius, (1.0 - u) / radius
+    goal = _unit(local.objective)
     norms = np.linalg.norm(slopes, axis=1)
     useful = norms > 0.0
-    rows, two_sided = slopes[useful] / norms[useful, None], equality[useful]
+    rows, two_sided = slopes[useful] / norms[useful, None], local.equality[useful]
     # A term far out of reach must not drown the others: beyond a few radii only its sign matters.
     offset = np.clip(values[useful] / (norms[useful] * radius), -3.0, 3.0)
     step = project(-goal, low, high)
     if len(rows):
         step = _augmented_lagrangian(step, goal, rows, offset, two_sided, low, high)
-    displacement: Array = np.clip(x + radius * step, 0.0, 1.0) - x
+    displacement: Array = np.clip(u + radius * step, 0.0, 1.0) - u
     return displacement
 
 

@@ -8,6 +8,7 @@ so that a run ends with small steps.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,25 +17,32 @@ from lcbo.types import Array
 RATE = 0.3
 
 
-def adapted_radius(
-    radius: float, step: Array, last_step: Array, bounds: tuple[float, float], spent: float | None
-) -> float:
-    """``radius * exp(0.3 cos(step, last_step))`` within bounds that tighten as the budget goes.
+@dataclass
+class Radius:
+    """The radius of the next step.
 
-    Early a floor keeps one stiff direction from stopping progress in all others; late it falls to a
-    tenth, for precision. The cap falls with the square root of what is left.
-
-    Args:
-        radius: of the step just computed.
-        step: ``d``.
-        last_step: ``d``; zero before the first step, which leaves the radius alone.
-        bounds: least and most radius.
-        spent: fraction of the budget used, or ``None`` without a budget.
+    Attributes:
+        now: its value, in unit-cube length.
+        least: early a floor, which keeps one stiff direction from stopping progress in all others; late
+            the floor falls to a tenth of it, for precision.
+        most: the cap at the start; it falls with the square root of what is left of the budget.
     """
-    least, most = bounds
-    left = 0.25 if spent is None else max(1.0 - spent, 0.0)
-    floor = least * max(left, 0.1)
-    cap = most if spent is None else max(least, most * math.sqrt(left))
-    size = float(np.linalg.norm(step) * np.linalg.norm(last_step))
-    cosine = float(step @ last_step) / size if size > 0.0 else 0.0
-    return min(max(radius * math.exp(RATE * cosine), floor), cap)
+
+    now: float
+    least: float
+    most: float
+
+    def adapt(self, step: Array, last_step: Array, spent: float | None) -> None:
+        """Multiply by ``exp(0.3 cos(step, last_step))``, within the floor and the cap.
+
+        Args:
+            step: ``d``, just computed.
+            last_step: ``d``; zero before the first step, which leaves the radius alone.
+            spent: fraction of the budget used, or ``None`` without a budget.
+        """
+        left = 0.25 if spent is None else max(1.0 - spent, 0.0)
+        floor = self.least * max(left, 0.1)
+        cap = self.most if spent is None else max(self.least, self.most * math.sqrt(left))
+        size = float(np.linalg.norm(step) * np.linalg.norm(last_step))
+        cosine = float(step @ last_step) / size if size > 0.0 else 0.0
+        self.now = min(max(self.now * math.exp(RATE * cosine), floor), cap)

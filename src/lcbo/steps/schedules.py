@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lcbo.checks import number
+
 
 @dataclass(frozen=True)
 class Power:
@@ -39,6 +41,12 @@ class Growth:
 Schedule = float | Callable[[int], float]
 
 
-def at(schedule: Schedule, k: int) -> float:
-    """Return a schedule's value at iteration ``k``; a plain number is constant."""
-    return float(schedule(k)) if callable(schedule) else float(schedule)
+def at(schedule: Schedule, k: int, argument: str = "schedule") -> float:
+    """Return a schedule's value at iteration ``k``, at least 0; a plain number is constant.
+
+    Raises:
+        ArgumentError: the value is not such a number; the error names ``argument``.
+    """
+    if not callable(schedule):
+        return number(argument, schedule, 0.0)
+    return number(f"{argument} at k = {k}", schedule(k), 0.0)

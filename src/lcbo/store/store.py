@@ -21,12 +21,13 @@ import math
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 from lcbo.errors import RunInUseError, StoreError
+from lcbo.optimizer.recorder import AskEntry, TellEntry
 from lcbo.store.database import (
     APPLICATION,
     SCHEMA,
@@ -41,10 +42,8 @@ from lcbo.store.database import (
     set_journal_mode,
     temporary_sibling,
 )
-from lcbo.store.entries import Contents
 from lcbo.store.owner import Owner
-from lcbo.store.rows import contents_in, meta_in, owner_in, put
-from lcbo.types import Array, Candidate, Record
+from lcbo.store.records import StoredContents, contents_in, meta_in, owner_in, put
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID;
@@ -98,6 +97,8 @@ class Store:
     @classmethod
     def create(cls, path: Path, meta: Mapping[str, Any], budget: int | None) -> Self:
         """Make a new run file; it appears complete or not at all."""
+        if exists(path):
+            raise StoreError(f"{path}: exists already; Optimizer.open(path) goes on with a run")
         facts = {"created": time.time(), **meta}
         with clear_errors(path, "created"):
             fresh = temporary_sibling(path)
@@ -153,26 +154,20 @@ class Store:
         with self._using("the facts of the run cannot be read") as db, clear_errors(self.path, "read"):
             return meta_in(db, self.path)
 
-    def contents(self) -> Contents:
+    def contents(self) -> StoredContents:
         """Return everything in the file."""
         with self._using("the run cannot be read") as db, clear_errors(self.path, "read"):
             return contents_in(db, self.path)
 
-    def record_ask(
-        self,
-        n: int | None,
-        candidates: Sequence[tuple[Candidate, Array]],
-        info: Mapping[str, float],
-        state: Mapping[str, Any] | None,
-    ) -> None:
+    def record_ask(self, entry: AskEntry, state: Mapping[str, Any] | None) -> None:
         """Commit one ask, together with the method's state after it."""
-        numbers = json.dumps({name: float(value) for name, value in info.items()})
+        numbers = json.dumps({name: float(value) for name, value in entry.info.items()})
         points = [
-            [int(c.id), c.role, int(c.iteration), json.dumps(c.x.tolist()), u.astype("<f8").tobytes()]
-            for c, u in candidates
+            [int(c.id), c.role, int(c.iteration), json.dumps(c.x.tolist()), c.u.astype("<f8").tobytes()]
+            for c in entry.candidates
         ]
         kept = None if state is None else json.dumps(state)
-        wanted = None if n is None else int(n)
+        wanted = None if entry.n is None else int(entry.n)
         with self._writing(f"{len(points)} candidates could not be recorded") as (db, seq):
             put(db, "asks", [seq, wanted, len(points), time.time(), numbers])
             for id, *point in points:
@@ -180,19 +175,11 @@ class Store:
             if kept is not None:
                 put(db, "state", [1, seq, kept])
 
-    def record_tell(
-        self,
-        id: int,
-        outcomes: Mapping[str, float],
-        *,
-        failed: str | None,
-        final: bool,
-        record: Record,
-        late: bool = False,
-    ) -> None:
+    def record_tell(self, entry: TellEntry) -> None:
         """Commit one tell."""
-        told = json.dumps({name: float(value) for name, value in outcomes.items()})
-        reason = None if failed is None else _storable(failed)
+        told = json.dumps({name: float(value) for name, value in entry.outcomes.items()})
+        reason, record = None if entry.failed is None else _storable(entry.failed), entry.record
+        marks = [int(entry.final), int(entry.late)]
         how = [
             _storable(record.worker),
             _known(record.started),
@@ -200,8 +187,8 @@ class Store:
             _storable(record.traceback),
             int(record.attempts),
         ]
-        with self._writing(f"candidate {id} could not be recorded: {reason or told}") as (db, seq):
-            put(db, "tells", [seq, int(id), time.time(), told, reason, int(final), int(late), *how])
+        with self._writing(f"candidate {entry.id} could not be recorded: {reason or told}") as (db, seq):
+            put(db, "tells", [seq, int(entry.id), time.time(), told, reason, *marks, *how])
 
     def record_budget(self, budget: int | None) -> None:
         """Commit a new budget."""
@@ -249,7 +236,7 @@ class Store:
 _opened: set[Store] = set()
 
 
-def read(path: Path) -> Contents:
+def read(path: Path) -> StoredContents:
     """Read a run file as it is now, also while its owner writes."""
     require_run_file(path)
     with clear_errors(path, "read"):

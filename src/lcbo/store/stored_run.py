@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from lcbo.errors import ArgumentError
 from lcbo.optimizer.ledger import Ledger
 from lcbo.optimizer.optimizer import Optimizer
-from lcbo.optimizer.setup import read_data
-from lcbo.store.entries import Asked, Entry, Reported
+from lcbo.optimizer.recorder import AskEntry, LogEntry, TellEntry
+from lcbo.optimizer.resume import stored_data
+from lcbo.problem.sources import rebuild_problem
 from lcbo.store.owner import Owner
-from lcbo.store.resume import rebuilt_problem
 from lcbo.store.store import read
 from lcbo.types import Record
 
@@ -59,7 +58,7 @@ class Status:
     writing: bool | None
 
 
-class Run:
+class StoredRun:
     """A stored run as it was when this object was made; nothing here writes to it.
 
     Attributes:
@@ -70,17 +69,9 @@ class Run:
         self.path = Path(path)
         self._contents = read(self.path)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Leave; the file has been read and is not open."""
-
     def __repr__(self) -> str:
         at = self.status
-        return f"<Run {self.path}: {at.method}, {at.ended} of {at.budget or 'open'} evaluations>"
+        return f"<StoredRun {self.path}: {at.method}, {at.ended} of {at.budget or 'open'} evaluations>"
 
     @property
     def meta(self) -> Mapping[str, Any]:
@@ -88,26 +79,26 @@ class Run:
         return self._contents.meta
 
     @property
-    def entries(self) -> Sequence[Entry]:
+    def entries(self) -> Sequence[LogEntry]:
         """Everything that happened, in order."""
         return self._contents.entries
 
     @cached_property
     def problem(self) -> Problem:
-        """The problem, with its function when that is one of `lcbo.problems`."""
-        return rebuilt_problem(self.meta)
+        """The problem, with its function when that is one of `lcbo.problems` or a `Command`."""
+        return rebuild_problem(self.meta["problem"], self.meta["source"])
 
     @cached_property
     def optimizer(self) -> Optimizer:
         """The optimizer as the run left it; `ask` and `tell` are refused."""
-        return Optimizer.look(self._contents)
+        return Optimizer.inspect(self._contents)
 
     @cached_property
     def _ledger(self) -> Ledger:
         """What was asked and told, without the method."""
         ledger = Ledger(self.problem, None)
-        for key, (x, outcomes) in enumerate(read_data(self.meta["data"], self.problem)):
-            ledger.include(key, x, outcomes)
+        for evaluation in stored_data(self._contents, self.problem):
+            ledger.end(evaluation)
         for entry in self.entries:
             ledger.enter(entry)
         return ledger
@@ -120,7 +111,7 @@ class Run:
     @property
     def pending(self) -> list[Candidate]:
         """Candidates handed out whose evaluation has not ended."""
-        return [candidate for candidate, _ in self._ledger.pending.values()]
+        return list(self._ledger.pending.values())
 
     def result(self) -> Result:
         """Return the answer so far."""
@@ -139,7 +130,7 @@ class Run:
         log = self._ledger.log
         frame = log.history().to_frame()
         records = pd.DataFrame(
-            [asdict(o.record) for o in log.observations],
+            [asdict(e.record) for e in log.evaluations],
             index=frame.index,
             columns=[field.name for field in fields(Record)],
         )
@@ -152,7 +143,7 @@ class Run:
 
         rows, asked = [], 0
         for entry in self.entries:
-            if isinstance(entry, Asked):
+            if isinstance(entry, AskEntry):
                 asked += len(entry.candidates)
                 rows.append({"asked": asked, "time": entry.time, **entry.info})
         return pd.DataFrame(rows)
@@ -161,8 +152,8 @@ class Run:
     def status(self) -> Status:
         """Where the run stands; no model is built for it."""
         ledger, writer = self._ledger, self._contents.writer
-        asks = [entry for entry in self.entries if isinstance(entry, Asked)]
-        times = [entry.time for entry in self.entries if isinstance(entry, Asked | Reported)]
+        asks = [entry for entry in self.entries if isinstance(entry, AskEntry)]
+        times = [entry.time for entry in self.entries if isinstance(entry, AskEntry | TellEntry)]
         return Status(
             method=self.meta["method"],
             budget=ledger.budget,
@@ -194,6 +185,6 @@ class Run:
         return target
 
 
-def open_run(path: str | Path) -> Run:
+def open_run(path: str | Path) -> StoredRun:
     """Open a stored run for reading, also while it is being written."""
-    return Run(path)
+    return StoredRun(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import shutil
@@ -22,7 +21,7 @@ from lcbo.evaluation.command.output import STDERR, STDOUT, json_object, last_lin
 from lcbo.evaluation.command.template import check, placeholders, render
 from lcbo.evaluation.evaluate import current
 from lcbo.evaluation.processes import kill_members, kill_tree
-from lcbo.problem import Problem
+from lcbo.problem import Problem, not_finite
 from lcbo.types import Array
 
 KEEP = ("all", "failed", "none")
@@ -90,8 +89,13 @@ class Command:
         return cls(**table, folder=folder)
 
     @property
-    def source(self) -> dict[str, Any]:
-        """The recipe a run file keeps: the table of all that differs from the defaults, and the folder."""
+    def source(self) -> dict[str, Any] | None:
+        """The recipe a run file keeps: the table of all that differs from the defaults, and the folder.
+
+        A subclass has none: it may do more than its fields say.
+        """
+        if type(self) is not Command:
+            return None
         plain = Command(self.run)
         stated = [f.name for f in fields(self) if f.name not in _FILLED_IN]
         table = {name: getattr(self, name) for name in stated if getattr(self, name) != getattr(plain, name)}
@@ -242,9 +246,9 @@ class Command:
             raise OutcomeError(
                 f"{self.output}: expected the outcomes {missing} too; got {came} (files: {place})"
             )
-        for name in self.outcomes:
-            if read[name] is None or (isinstance(read[name], float) and not math.isfinite(read[name])):
-                raise EvaluationError(f"outcome {name!r} is {read[name]}")
+        numbers = {name: read[name] for name in self.outcomes if isinstance(read[name], float | None)}
+        if broken := not_finite(numbers):
+            raise EvaluationError(broken)
         return read
 
 

@@ -25,7 +25,7 @@ from lcbo.errors import ArgumentError, LcboError
 from lcbo.evaluation.command.command import Command
 from lcbo.problem import Problem
 from lcbo.problem.constraint import Constraint, Objective
-from lcbo.store.describe import rebuild_problem
+from lcbo.problem.sources import plain_problem
 from lcbo.types import Array
 
 _KEYS = (
@@ -109,10 +109,9 @@ def read_problem_file(path: str | Path) -> Task:
         raise type(error)(f"{path}, {error}") from None
 
 
-def rebuilt_command_problem(meta: Mapping[str, Any]) -> Problem:
-    """Return the problem of a run whose function is a command."""
-    source = meta["source"]
-    problem = rebuild_problem(meta["problem"], Command.from_dict(source["command"], source["folder"]))
+def from_source(source: Mapping[str, Any], description: Mapping[str, Any]) -> Problem:
+    """Return the problem of a recipe (`Problem.source`) whose function is a command."""
+    problem = plain_problem(description, Command.from_dict(source["command"], source["folder"]))
     problem.source = source
     return problem
 
@@ -132,7 +131,6 @@ def _task(path: Path, stated: Mapping[str, Any]) -> Task:
         noise=stated.get("noise"),
         deterministic=stated.get("deterministic", False),
     )
-    problem.source = problem.fun.source if isinstance(problem.fun, Command) else None
     start = _start(_table(stated, "start"), problem.variables, groups) if "start" in stated else None
     return Task(path.stem, problem, settings, _table(stated, "options"), start)
 

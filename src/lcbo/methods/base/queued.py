@@ -19,7 +19,7 @@ class QueuedMethod(Method):
     """Begins with the initial design in its queue.
 
     Attributes:
-        history: all evaluations.
+        archive: all evaluations.
         iteration: what the method counts as one.
         n_included: how many points were evaluated elsewhere.
     """

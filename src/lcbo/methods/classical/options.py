@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lcbo.checks import above_zero, integer, number, truth
+from lcbo.errors import ArgumentError
+
 
 @dataclass(frozen=True)
 class CobyqaOptions:
@@ -19,6 +22,10 @@ class CobyqaOptions:
     final_radius: float = 1e-6  # SciPy's default
     scale: bool = True
 
+    def __post_init__(self) -> None:
+        _check_radii(self.radius, self.final_radius, most=None)
+        truth("options, scale", self.scale)
+
 
 @dataclass(frozen=True)
 class CobylaOptions:
@@ -33,6 +40,10 @@ class CobylaOptions:
     radius: float = 0.1
     final_radius: float = 1e-4  # SciPy's default
     scale: bool = True
+
+    def __post_init__(self) -> None:
+        _check_radii(self.radius, self.final_radius, most=0.5)
+        truth("options, scale", self.scale)
 
 
 @dataclass(frozen=True)
@@ -50,7 +61,19 @@ class CmaesOptions:
     popsize: int | None = None
     feasible_tail: float = 0.2
 
+    def __post_init__(self) -> None:
+        above_zero("options, sigma", self.sigma)
+        if self.popsize is not None:
+            integer("options, popsize", self.popsize, 2)
+        number("options, feasible_tail", self.feasible_tail, 0.0, 1.0)
+
 
 @dataclass(frozen=True)
 class SobolOptions:
     """There is nothing to set."""
+
+
+def _check_radii(first: float, final: float, most: float | None) -> None:
+    above_zero("options, radius", first, most)
+    if above_zero("options, final_radius", final) > first:
+        raise ArgumentError("options, final_radius", f"a number of at most radius={first!r}", repr(final))

@@ -1,72 +1,58 @@
-"""Every option of the LCBO family with its default, and the three presets."""
+"""Every option of the LCBO family with its default, its range, and the step it stands for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, cast
 
-from lcbo.steps.schedules import Power, Schedule
-
-
-@dataclass(frozen=True)
-class Regime:
-    """What the default does at one noise level, as the repeats of the first iterate show it.
-
-    Attributes:
-        kernel: ``rbf`` or ``matern52``.
-        explore: exploration points per iteration.
-        delta: half-width of the exploration box.
-    """
-
-    kernel: str
-    explore: int
-    delta: float
-
-
-# Without noise: few points per step, close by, and a kernel that keeps rough spots local.
-QUIET = Regime("matern52", 3, 0.1)
-# With noise: more points per step, farther away where the signal is larger, and a smooth kernel.
-NOISY = Regime("rbf", 4, 0.2)
-REGIMES = (QUIET, NOISY)
-NOISE_THRESHOLD = 1e-3  # repeat variance over design variance beyond which a run counts as noisy
+from lcbo.checks import above_zero, choice, integer, is_number, mapping, number, truth
+from lcbo.errors import ArgumentError
+from lcbo.models.options import LearnedModelOptions
+from lcbo.steps.linearized import LinearizedStep, Margin
+from lcbo.steps.penalty import PenaltyStep
+from lcbo.steps.radius import Radius
+from lcbo.steps.schedules import Power, Schedule, at
+from lcbo.steps.step import Step
 
 
 @dataclass(frozen=True)
-class LcboOptions:
+class LcboOptions(LearnedModelOptions):
     """Settings of one LCBO run; the defaults are those of ``lcbo``.
 
     Attributes:
+        kernel: ``rbf`` or ``matern52``, or ``auto``: what the noise regime says.
+        fit: ``lattice``, ``map`` (the paper's priors) or ``fixed``.
+        standardize: z-score outputs over the window.
+        average_repeats: the mean of repeats is one observation with unreduced noise (authors' code).
         repeats: evaluations at the iterate per iteration, ``b1``; a number or a function of k.
         noise_probes: extra repeats at the first iterate when the noise is unknown, at most a 25th of the
             budget.
-        explore: exploration points per iteration, ``b2``; a number or a function of k. ``auto``: what
-            the regime says (`QUIET`, `NOISY`).
+        explore: exploration points per iteration, ``b2``; a number or a function of k, and never more than
+            the budget. ``auto``: what the noise regime says.
         window: the model sees the ``window * d`` most recent points; ``None`` all.
         window_limit: and never more than this many.
         delta: half-width of the local exploration box in the unit cube; ``None`` the whole cube; ``auto``
-            what the regime says.
+            what the noise regime says.
         explorer: ``fast``, ``paper``, ``sequential``, or ``axes`` for batches of hundreds.
         explorer_options: settings of the explorer (starts, steps, rate, temperature, ...).
         condition_on_repeats: exploration knows that the iterate is evaluated in the same batch.
         step: ``linearized`` or ``penalty``.
-        rho: penalty factor of the penalty step.
-        eta: length of the penalty step.
-        normalize: divide the penalty gradient by its Euclidean norm.
         radius: first radius of the linearized step and its bounds ``(start, least, most)``.
         margin: posterior standard deviations kept from an inequality by the linearized step.
-        kernel: ``rbf`` or ``matern52``, or ``auto``: what the regime says.
-        ard: one lengthscale per variable (with ``fit="map"``).
-        fit: ``lattice``, ``map`` (the paper's priors) or ``fixed``.
-        learn_noise: let ``fit="map"`` learn the noise variance too.
-        fit_every: iterations between fits.
-        hyperparameters: ``lengthscale``, ``outputscale``, ``noise_var`` and prior ``mean``, each a number
-            or one per output; where a fit starts, or where ``fixed`` stays.
-        standardize: z-score outputs over the window.
-        average_repeats: the mean of repeats is one observation with unreduced noise (authors' code).
+        rho: penalty factor of the penalty step; a number or a function of k.
+        eta: length of the penalty step; a number or a function of k.
+        normalize: divide the penalty gradient by its Euclidean norm.
         wait_for_all: a step needs the whole batch; otherwise half of it, when more work is asked for.
     """
 
+    KERNELS: ClassVar[tuple[str, ...]] = (*LearnedModelOptions.KERNELS, "auto")
+    FITS: ClassVar[tuple[str, ...]] = (*LearnedModelOptions.FITS, "lattice")
+
+    kernel: str = "auto"
+    fit: str = "lattice"
+    fit_every: int = 3
+    average_repeats: bool = False
     repeats: Schedule = 1
     noise_probes: int = 4
     explore: Schedule | str = "auto"
@@ -77,60 +63,48 @@ class LcboOptions:
     explorer_options: Mapping[str, Any] = field(default_factory=dict)
     condition_on_repeats: bool = True
     step: str = "linearized"
+    radius: tuple[float, float, float] = (0.1, 0.02, 0.5)
+    margin: float = 1.0
     rho: Schedule = field(default=Power(10.0, 0.25))  # paper, Table 1
     eta: Schedule = 0.25  # paper, Table 1
     normalize: bool = True
-    radius: tuple[float, float, float] = (0.1, 0.02, 0.5)
-    margin: float = 1.0
-    kernel: str = "auto"
-    ard: bool = False
-    fit: str = "lattice"
-    learn_noise: bool = False
-    fit_every: int = 3
-    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
-    standardize: bool = True
-    average_repeats: bool = False
     wait_for_all: bool = False
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("average_repeats", "condition_on_repeats", "normalize", "wait_for_all"):
+            truth(f"options, {name}", getattr(self, name))
+        for name in ("repeats", "rho", "eta"):
+            at(getattr(self, name), 1, f"options, {name}")
+        b2 = 1.0 if _is_auto(self.explore) else at(cast(Schedule, self.explore), 1, "options, explore")
+        if max(at(self.repeats, 1), b2) < 1.0:
+            expected = "at least one evaluation per iteration, at the iterate or around it"
+            raise ArgumentError("options, repeats", expected, f"{self.repeats!r}, explore={self.explore!r}")
+        integer("options, noise_probes", self.noise_probes, 0)
+        if self.window is not None:
+            above_zero("options, window", self.window)
+        if self.window_limit is not None:
+            integer("options, window_limit", self.window_limit, 2)
+        if self.delta is not None and not _is_auto(self.delta):
+            above_zero("options, delta", self.delta)
+        mapping("options, explorer_options", self.explorer_options)
+        choice("options, step", self.step, STEPS)
+        _check_radius(self.radius)
+        number("options, margin", self.margin, 0.0)
 
-def paper_preset(dim: int) -> dict[str, Any]:
-    """Algorithm 1 with Table 1; batches and step for an unknown problem as the truss's and the beam's."""
-    return {
-        "repeats": 2,
-        "explore": 5,
-        "noise_probes": 0,
-        "window": 2.0,
-        "window_limit": None,
-        "explorer": "paper",
-        "condition_on_repeats": False,
-        "step": "penalty",
-        "kernel": "rbf",
-        "delta": 0.1,
-        "eta": 0.25 if dim <= 25 else 0.5,
-        "fit": "map",
-        "fit_every": 5,
-        "hyperparameters": {"lengthscale": 1.0, "outputscale": 0.69, "noise_var": 0.01},
-        "wait_for_all": True,
-    }
+
+STEPS: dict[str, Callable[[LcboOptions], Step]] = {
+    "linearized": lambda options: LinearizedStep(Radius(*options.radius), Margin(options.margin)),
+    "penalty": lambda options: PenaltyStep(options.rho, options.eta, options.normalize),
+}
 
 
-def theory_preset(dim: int) -> dict[str, Any]:
-    """The theorem's schedules: growing batches, no window, box, normalization or standardization.
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
 
-    The step needs ``eta = Power(1 / (2 L), -1/2)`` with the problem's smoothness L, and the true
-    hyperparameters; both are given as options.
-    """
-    return {
-        **paper_preset(dim),
-        "repeats": Power(1.0, 1.0),
-        "explore": Power(float(dim), 2.0),
-        "window": None,
-        "delta": None,
-        "explorer": "axes",
-        "rho": Power(1.0, 0.25),
-        "eta": Power(0.5, -0.5),
-        "normalize": False,
-        "fit": "fixed",
-        "standardize": False,
-        "hyperparameters": {"lengthscale": 1.0, "outputscale": 1.0, "noise_var": 0.01},
-    }
+
+def _check_radius(radius: Any) -> None:
+    three = isinstance(radius, list | tuple) and len(radius) == 3 and all(is_number(r) for r in radius)
+    if not three or not 0.0 < radius[1] <= radius[0] <= radius[2] < float("inf"):
+        expected = "three numbers (start, least, most), 0 < least <= start <= most"
+        raise ArgumentError("options, radius", expected, repr(radius))

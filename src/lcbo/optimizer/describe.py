@@ -1,69 +1,35 @@
-"""A run's problem and arguments as JSON: to recognize a run, to rebuild it, to say what changed."""
+"""A run's problem, arguments and versions as JSON: to recognize a run, to rebuild it, to say what changed."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple
 from functools import partial
+from importlib.metadata import version
 from types import CodeType
 from typing import Any
 
 from lcbo.errors import StoreError
 from lcbo.problem import Problem
-from lcbo.problem.constraint import Constraint, Objective
+from lcbo.problem.sources import describe_problem
 from lcbo.steps.schedules import Growth, Power
 from lcbo.text import brief
-from lcbo.types import Array
 
 Json = Any
 SHOWN = 80  # characters of a value in a message
 
 
-def describe_problem(problem: Problem) -> dict[str, Json]:
-    """Return what makes a problem this problem; its function is not part of it."""
-    return {
-        "variables": {
-            name: [float(low), float(high)]
-            for name, (low, high) in zip(problem.variables, problem.bounds, strict=True)
-        },
-        "objective": asdict(problem.objective),
-        "constraints": [
-            {key: value for key, value in asdict(c).items() if value is not None} for c in problem.constraints
-        ],
-        "noise": describe_value(problem.noise),
-    }
+def describe_run(**arguments: Any) -> dict[str, Json]:
+    """Return arguments of a run by name (``problem``, ``method``, ``options``, ...) as JSON.
 
-
-def rebuild_problem(description: Mapping[str, Json], fun: Callable[..., Any] | None = None) -> Problem:
-    """Return the problem of a description, with a function or without."""
-    return Problem(
-        {name: tuple(pair) for name, pair in description["variables"].items()},
-        [Constraint(**c) for c in description["constraints"]],
-        Objective(**description["objective"]),
-        fun=fun,
-        noise=description["noise"],
-    )
-
-
-def describe_run(
-    problem: Problem,
-    method: str,
-    options: Mapping[str, Any],
-    *,
-    x0: Array | None,
-    n_init: int | None,
-    data: Sequence[tuple[Array, Mapping[str, float]]],
-) -> dict[str, Json]:
-    """Return all that must stay the same when a run is continued, except its seed."""
+    All but the seed must stay the same when the run is continued.
+    """
     described = {
-        "problem": describe_problem(problem),
-        "method": method,
-        "options": describe_value(options),
-        "x0": describe_value(x0),
-        "n_init": describe_value(n_init),
-        "data": describe_value(data),
+        name: describe_problem(value) if isinstance(value, Problem) else describe_value(value)
+        for name, value in arguments.items()
     }
     same: dict[str, Json] = json.loads(json.dumps(described))
     return same
@@ -145,7 +111,7 @@ def rebuild_value(stored: Json) -> Any:
             name = stored.get("function", stored.get("object"))
             raise StoreError(
                 f"the option {name} is Python code, which a run file does not hold; "
-                "go on with lcbo.Optimizer(problem, ..., options=..., store=path) as it was begun"
+                "go on with lcbo.Optimizer.open(path, options=...), the options it was begun with"
             )
         return {key: rebuild_value(value) for key, value in stored.items()}
     if isinstance(stored, Sequence) and not isinstance(stored, str):
@@ -177,6 +143,12 @@ def _entrywise(stored: Mapping[str, Json], given: Mapping[str, Json], prefix: st
         else:
             lines += differences(stored[key], given[key], f"{prefix}{key}")
     return lines
+
+
+def versions() -> dict[str, str]:
+    """Return the versions a result depends on, without importing the packages."""
+    packages = ("lcbo", "torch", "numpy", "scipy")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}
 
 
 def fingerprint(description: Json) -> str:

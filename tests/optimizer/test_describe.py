@@ -12,20 +12,16 @@ import torch
 import lcbo
 from lcbo import Constraint, Objective, Problem, StoreError
 from lcbo.methods import registry
-from lcbo.problems.registry import from_source
-from lcbo.steps.schedules import Growth, Power
-from lcbo.store.describe import (
-    describe_problem,
+from lcbo.optimizer.describe import (
     describe_run,
     describe_value,
     differences,
     fingerprint,
-    rebuild_problem,
     rebuild_value,
 )
-from lcbo.store.resume import rebuilt_problem
-
-pytestmark = pytest.mark.usefixtures("made")
+from lcbo.problem.sources import describe_problem, plain_problem, rebuild_problem
+from lcbo.problems.registry import from_source
+from lcbo.steps.schedules import Growth, Power
 
 
 def through_json(value):
@@ -54,10 +50,10 @@ class TestProblem:
             pytest.skip(str(error))
         for kind in (problem, problem.noisy(rng=3, sd=0.2)):
             facts = through_json({"problem": describe_problem(kind), "source": describe_value(kind.source)})
-            again = rebuilt_problem(facts)
+            again = rebuild_problem(facts["problem"], facts["source"])
             assert type(again) is type(kind)
             assert not differences(facts["problem"], through_json(describe_problem(again)))
-            plain = rebuild_problem(facts["problem"])
+            plain = plain_problem(facts["problem"])
             assert plain.fun is None
             assert not differences(facts["problem"], through_json(describe_problem(plain)))
             assert plain.terms == kind.terms
@@ -68,17 +64,17 @@ class TestProblem:
     def test_rebuilt_function_gives_the_same_values(self, name):
         problem = lcbo.problems.make(name)
         x = problem.space.from_unit(np.random.default_rng(0).random(problem.space.dim))
-        again = from_source(through_json(describe_value(problem.source)))
+        again = from_source(through_json(describe_value(problem.source)), {})
         assert again.evaluate(x) == problem.evaluate(x)
         noisy = problem.noisy(rng=4)
         noisy.continue_after(7)
-        noisy_again = from_source(through_json(describe_value(noisy.source)))
+        noisy_again = from_source(through_json(describe_value(noisy.source)), {})
         noisy_again.continue_after(7)
         assert noisy_again.evaluate(x) == noisy.evaluate(x)
 
     def test_variant_is_part_of_the_recipe(self):
         problem = lcbo.problems.make("gp_sample", d=np.int64(4), seed=7)
-        again = from_source(through_json(describe_value(problem.source)))
+        again = from_source(through_json(describe_value(problem.source)), {})
         x = np.full(4, 0.3)
         assert again.evaluate(x) == problem.evaluate(x)
 
@@ -86,14 +82,14 @@ class TestProblem:
         problem = lcbo.problems.make("hs71")
         facts = {"problem": through_json(describe_problem(problem)), "source": problem.source}
         facts["problem"]["variables"]["x0"] = [0.0, 9.0]
-        again = rebuilt_problem(facts)
+        again = rebuild_problem(facts["problem"], facts["source"])
         assert again.fun is None
         assert again.bounds[0].tolist() == [0.0, 9.0]
 
     @pytest.mark.parametrize("source", [None, {"name": "none of ours", "variant": {}}, {"evaluation": {}}])
     def test_unknown_recipe_leaves_the_problem_without_a_function(self, source):
         facts = {"problem": describe_problem(Problem([(0, 1)])), "source": source}
-        assert rebuilt_problem(facts).fun is None
+        assert rebuild_problem(facts["problem"], source).fun is None
 
     def test_own_problem_comes_back(self):
         problem = Problem(
@@ -102,7 +98,7 @@ class TestProblem:
             Objective("power", maximize=True),
             noise={"y": 0.25, "power": 0.0},
         )
-        again = rebuild_problem(through_json(describe_problem(problem)), fun=abs)
+        again = plain_problem(through_json(describe_problem(problem)), fun=abs)
         assert again.variables == problem.variables
         assert again.bounds.tobytes() == problem.bounds.tobytes()
         assert again.constraints == problem.constraints
@@ -195,7 +191,7 @@ class TestFunctions:
     def test_digest_is_the_same_in_another_process(self):
         code = """
         import json, sys
-        from lcbo.store.describe import describe_value
+        from lcbo.optimizer.describe import describe_value
         f = lambda k: [(lambda j: j + k)(i) for i in range(3) if i in {"x", "y", "z", 2}]
         sys.stdout.write(json.dumps(describe_value(f)))
         """

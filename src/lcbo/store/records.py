@@ -1,4 +1,4 @@
-"""The rows of a run file: written with a checksum, read only if it is still right."""
+"""What happened in a run as rows of its file: written with a checksum, read only if it is still right."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lcbo.errors import StoreError
-from lcbo.store.describe import renamed_options
-from lcbo.store.entries import Asked, Budgeted, Contents, Entry, Reported
+from lcbo.optimizer.describe import renamed_options
+from lcbo.optimizer.recorder import AskEntry, BudgetEntry, Contents, LogEntry, TellEntry
 from lcbo.store.owner import Owner
-from lcbo.types import Array, Candidate, Record
+from lcbo.types import Evaluation, Record
+
+
+@dataclass(frozen=True)
+class StoredContents(Contents):
+    """The contents of a run file, and the process that writes to it, or did when it died."""
+
+    writer: Owner | None
 
 
 def seal(row: Sequence[Any]) -> int:
@@ -23,46 +31,46 @@ def seal(row: Sequence[Any]) -> int:
     return zlib.crc32(repr(tuple(row)).encode())
 
 
-def contents_in(db: sqlite3.Connection, path: Path) -> Contents:
+def contents_in(db: sqlite3.Connection, path: Path) -> StoredContents:
     """Return everything in a file, or raise where something is missing."""
     db.execute("BEGIN")  # all reads see one moment of the run
     try:
         entries, state = _entries(db, path), _state(db, path)
-        contents = Contents(path, meta_in(db, path), entries, state, owner_in(db, path))
+        contents = StoredContents(path, meta_in(db, path), entries, state, owner_in(db, path))
     finally:
         db.execute("ROLLBACK")
-    asks = {entry.seq for entry in entries if isinstance(entry, Asked)}
-    begun = bool(entries) and isinstance(entries[0], Budgeted)
+    asks = {entry.seq for entry in entries if isinstance(entry, AskEntry)}
+    begun = bool(entries) and isinstance(entries[0], BudgetEntry)
     whole = [entry.seq for entry in entries] == list(range(len(entries)))
     if not begun or not whole or (state is not None and state[0] not in asks):
         raise StoreError(f"{path}: the run file is damaged: its events are not complete")
     return contents
 
 
-def _entries(db: sqlite3.Connection, path: Path) -> list[Entry]:
+def _entries(db: sqlite3.Connection, path: Path) -> list[LogEntry]:
     rows = list(_rows(db, path, "candidates"))
     points = np.array(_parsed(row[4] for row in rows))
     points.flags.writeable = False
-    handed: dict[int, list[tuple[Candidate, Array]]] = {}
+    handed: dict[int, list[Evaluation]] = {}
     for (id, seq, role, iteration, _, u), x in zip(rows, points, strict=True):
-        handed.setdefault(seq, []).append((Candidate(id, x, role, iteration), np.frombuffer(u, "<f8")))
+        handed.setdefault(seq, []).append(Evaluation(id, x, np.frombuffer(u, "<f8"), role, iteration))
     asks, tells = list(_rows(db, path, "asks")), list(_rows(db, path, "tells"))
     for seq, _, count, *_ in asks:
         if len(handed.get(seq, [])) != count:
             raise StoreError(f"{path}: the run file is damaged: candidates are missing")
     if {row[1] for row in tells} - {row[0] for row in rows}:
         raise StoreError(f"{path}: the run file is damaged: candidates are missing")
-    entries: list[Entry] = [
-        Asked(seq, n, when, numbers, handed.get(seq, []))
+    entries: list[LogEntry] = [
+        AskEntry(n, numbers, handed.get(seq, []), when, seq)
         for (seq, n, _, when, _), numbers in zip(asks, _parsed(row[4] for row in asks), strict=True)
     ]
     entries += [
-        Reported(seq, id, when, told, failed, bool(final), bool(late), Record(*how))
+        TellEntry(id, told, failed, bool(final), Record(*how), bool(late), when, seq)
         for (seq, id, when, _, failed, final, late, *how), told in zip(
             tells, _parsed(row[3] for row in tells), strict=True
         )
     ]
-    entries += [Budgeted(*row) for row in _rows(db, path, "budgets")]
+    entries += [BudgetEntry(budget, seq) for seq, budget in _rows(db, path, "budgets")]
     return sorted(entries, key=lambda entry: entry.seq)
 
 

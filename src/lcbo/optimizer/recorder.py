@@ -1,0 +1,108 @@
+"""What an optimizer records its run with, and the shapes a recorded run has.
+
+The optimizer knows this protocol alone. Run files are the business of `lcbo.store`, which is loaded when a
+path is given: by `run_files`, the only place where the optimizer reaches up to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+from lcbo.types import Evaluation, Record
+
+
+@dataclass(frozen=True)
+class AskEntry:
+    """One ask: the number wanted, the method's numbers after it, and the candidates.
+
+    ``seq`` numbers all entries of a run in order; like ``time`` it is set when the entry is recorded.
+    """
+
+    n: int | None
+    info: Mapping[str, float]
+    candidates: Sequence[Evaluation]
+    time: float = 0.0
+    seq: int = -1
+
+
+@dataclass(frozen=True)
+class TellEntry:
+    """One tell as it was made; ``late`` ones came after the evaluation had been given up."""
+
+    id: int
+    outcomes: Mapping[str, float]
+    failed: str | None
+    final: bool
+    record: Record
+    late: bool = False
+    time: float = 0.0
+    seq: int = -1
+
+
+@dataclass(frozen=True)
+class BudgetEntry:
+    """The budget from here on."""
+
+    budget: int | None
+    seq: int = -1
+
+
+LogEntry = AskEntry | TellEntry | BudgetEntry
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A recorded run as it was at one moment.
+
+    Attributes:
+        path: its file.
+        meta: facts of the run.
+        entries: everything that happened, in order; the first is the budget the run began with.
+        state: the method's latest state with the number of the ask it was taken after, if it has one.
+    """
+
+    path: Path
+    meta: Mapping[str, Any]
+    entries: Sequence[LogEntry]
+    state: tuple[int, Mapping[str, Any]] | None
+
+    @property
+    def first_budget(self) -> int | None:
+        """The budget the run began with."""
+        return next(entry.budget for entry in self.entries if isinstance(entry, BudgetEntry))
+
+
+class Recorder(Protocol):
+    """Keeps a run; what a call was given is durable when it returns."""
+
+    def meta(self) -> dict[str, Any]:
+        """Return the facts of the run."""
+
+    def set_meta(self, **facts: Any) -> None:
+        """Record facts of the run, as JSON values."""
+
+    def contents(self) -> Contents:
+        """Return everything recorded so far."""
+
+    def record_ask(self, entry: AskEntry, state: Mapping[str, Any] | None) -> None:
+        """Record one ask, together with the method's state after it."""
+
+    def record_tell(self, entry: TellEntry) -> None:
+        """Record one tell."""
+
+    def record_budget(self, budget: int | None) -> None:
+        """Record a new budget."""
+
+    def close(self) -> None:
+        """Let others write; closing twice does nothing."""
+
+
+def run_files() -> ModuleType:
+    """Return the module that makes, opens and reads run files."""
+    from lcbo.store import store
+
+    return store

@@ -1,0 +1,72 @@
+"""Problems as JSON: the description that identifies one, and the recipe that makes its function again.
+
+A recipe (`Problem.source`) names its kind by one of its keys. What rebuilds a kind is found here by name and
+imported when it is needed, so that nobody who reads a run has to load the benchmarks or the commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from importlib import import_module
+from typing import Any
+
+from lcbo.errors import LcboError
+from lcbo.problem.constraint import Constraint, Objective
+from lcbo.problem.problem import Problem
+
+_MAKERS = {
+    "name": "lcbo.problems.registry:from_source",
+    "command": "lcbo.evaluation.command.problem_file:from_source",
+}  # by the key of a recipe; each maps (recipe, description) to the problem
+
+
+def describe_problem(problem: Problem) -> dict[str, Any]:
+    """Return what makes a problem this problem, as JSON values; its function is not part of it."""
+    return {
+        "variables": {
+            name: [float(low), float(high)]
+            for name, (low, high) in zip(problem.variables, problem.bounds, strict=True)
+        },
+        "objective": asdict(problem.objective),
+        "constraints": [
+            {key: value for key, value in asdict(c).items() if value is not None} for c in problem.constraints
+        ],
+        "noise": dict(sorted(problem.noise.items())),
+    }
+
+
+def plain_problem(description: Mapping[str, Any], fun: Callable[..., Any] | None = None) -> Problem:
+    """Return the problem of a description, with a function or without."""
+    return Problem(
+        {name: tuple(pair) for name, pair in description["variables"].items()},
+        [Constraint(**c) for c in description["constraints"]],
+        Objective(**description["objective"]),
+        fun=fun,
+        noise=description["noise"],
+    )
+
+
+def from_recipe(recipe: Mapping[str, Any], description: Mapping[str, Any]) -> Problem | None:
+    """Return the problem a recipe makes, ``None`` where it is of no kind that is known here."""
+    for key, home in _MAKERS.items():
+        if key in recipe:
+            module, _, function = home.partition(":")
+            problem: Problem = getattr(import_module(module), function)(recipe, description)
+            return problem
+    return None
+
+
+def rebuild_problem(description: Mapping[str, Any], recipe: Mapping[str, Any] | None) -> Problem:
+    """Return a problem, with its function where there is a recipe that still gives this problem."""
+    with suppress(LcboError, ImportError):
+        problem = from_recipe(recipe or {}, description)
+        if problem is not None and _same(describe_problem(problem), description):
+            return problem
+    return plain_problem(description)
+
+
+def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two descriptions are of one problem; the order of the variables is part of it."""
+    return one == other and list(one["variables"]) == list(other["variables"])

@@ -1,0 +1,87 @@
+"""What a step is: it turns the local posterior at the iterate into the next iterate."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcbo.types import Array
+
+
+@dataclass(frozen=True)
+class LocalPosterior:
+    """Posterior means of values and gradients at one point, in standardized outputs.
+
+    Attributes:
+        u: ``d`` point of the unit cube.
+        objective: ``d`` gradient of f.
+        values: ``T`` values of the terms, feasible when ``<= 0`` (``= 0``).
+        slopes: ``T x d`` gradients of the terms.
+        deviations: ``T`` standard deviations of the values.
+        equality: ``T`` flags.
+    """
+
+    u: Array
+    objective: Array
+    values: Array
+    slopes: Array
+    deviations: Array
+    equality: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """Where a run stands and how it came there.
+
+    Attributes:
+        u: ``d`` point of the unit cube.
+        step: ``d`` displacement from the iterate before; zero at the start.
+    """
+
+    u: Array
+    step: Array
+
+    @staticmethod
+    def start(u: Array) -> Iterate:
+        """Return an iterate that no step has led to."""
+        return Iterate(u.copy(), np.zeros(len(u)))
+
+    def state(self) -> dict[str, Any]:
+        """Return the iterate as JSON values."""
+        return {"u": self.u.tolist(), "step": self.step.tolist()}
+
+    @staticmethod
+    def restored(state: Mapping[str, Any]) -> Iterate:
+        """Return the iterate `state` described."""
+        return Iterate(np.array(state["u"]), np.array(state["step"]))
+
+
+class Step(ABC):
+    """Moves the iterate; what it adapts on the way (a radius) is its state."""
+
+    @abstractmethod
+    def __call__(self, local: LocalPosterior, last_step: Array, k: int, spent: float | None) -> Iterate:
+        """Return the next iterate, inside the unit cube.
+
+        Args:
+            local: posterior at the iterate.
+            last_step: ``d`` displacement that led to the iterate; zero at the start.
+            k: iteration, from 1.
+            spent: fraction of the budget used, or ``None`` without a budget.
+        """
+
+    @abstractmethod
+    def info(self, k: int) -> Mapping[str, float]:
+        """Return the numbers worth showing: ``step``, its length, always."""
+
+    def state(self) -> dict[str, Any]:
+        """Return what the step adapts, as JSON values."""
+        return {}
+
+    def restore(self, state: Mapping[str, Any]) -> None:  # noqa: B027  (most steps adapt nothing)
+        """Go on from a state."""

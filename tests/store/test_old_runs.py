@@ -1,0 +1,38 @@
+"""Run files written by version 0.1 (commit 10897cf) continue with the points that version went on with."""
+
+import json
+import shutil
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lcbo import Optimizer, StoreWarning
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def outcomes(x: np.ndarray) -> dict[str, float]:
+    return {"f": float(np.sum((x - 0.7) ** 2)), "c": float(np.mean(x)), "g": float(x[0] - x[1])}
+
+
+@pytest.mark.parametrize("method", ["lcbo", "lcbo-paper", "cei"])
+def test_old_run_goes_on_as_the_old_code_did(method: str, quick_folder: Path) -> None:
+    path = quick_folder / "run.db"
+    shutil.copy(GOLDEN / f"run_10897cf_{method}.sqlite", path)
+    points = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StoreWarning)  # written by other versions
+        with Optimizer.open(path) as optimizer:
+            while batch := optimizer.pending or optimizer.ask():
+                candidate = batch[0]
+                points.append([candidate.id, candidate.x.tolist()])
+                if candidate.id % 7 == 5:
+                    optimizer.tell(candidate.id, failed="diverged")
+                else:
+                    optimizer.tell(candidate.id, outcomes(candidate.x))
+    expected = json.loads((GOLDEN / f"run_10897cf_{method}.json").read_text())
+    assert [id for id, _ in points] == [id for id, _ in expected]
+    # Equal bit for bit where it was written; other processors round otherwise.
+    np.testing.assert_allclose([x for _, x in points], [x for _, x in expected], rtol=0.0, atol=1e-7)
