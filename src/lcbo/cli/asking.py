@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import json
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +18,7 @@ from rich.text import Text
 import lcbo
 from lcbo.cli import arguments as given
 from lcbo.cli import screen
-from lcbo.errors import RunInUseError, StoreError
+from lcbo.errors import ArgumentError, RunInUseError, StoreError
 
 if TYPE_CHECKING:
     from lcbo.optimizer.optimizer import Optimizer
@@ -49,8 +51,8 @@ def new(
     options = given.pairs("--option", option)
     arguments = task.arguments(budget=budget, method=method, seed=seed, options=options)
     with lcbo.Optimizer(task.problem, store=run, **arguments) as optimizer:
-        stated = "open" if optimizer.budget is None else str(optimizer.budget)
-        screen.remark(f"{run}: begun with {optimizer.method}, seed {optimizer.seed}, budget {stated}")
+        budgeted = f"seed {optimizer.seed}, budget {optimizer.budget or 'open'}"
+        screen.remark(f"{run}: begun with {optimizer.method}, {budgeted}")
         screen.remark(f"Next: lcbo ask {shlex.quote(str(run))} -n 4")
 
 
@@ -118,12 +120,10 @@ def tell(
     if id is not None and bool(outcomes) == (failed is not None):
         raise typer.BadParameter("expected either outcomes or --failed REASON", param_hint="NAME=NUMBER")
     told = None if failed is not None else given.pairs("NAME=NUMBER", outcomes, float)
-    from lcbo.cli.tell_rows import read_results
-
     with _opened(run, wait) as optimizer:
         reports: list[dict[str, Any]] = [{"id": id, "outcomes": told, "failed": failed, "final": final}]
         if source is not None:
-            reports = read_results(source, optimizer.problem)
+            reports = _results(source, optimizer.problem)
         for number, report in enumerate(reports):
             try:
                 optimizer.tell(**report)
@@ -165,3 +165,73 @@ def _show(problem: Problem, candidates: Sequence[Candidate]) -> None:
     for index, name in enumerate(problem.variables):
         rows.append([screen.plain(name), *(screen.number(c.x[index]) for c in candidates)])
     screen.say(screen.table(["id", *(str(c.id) for c in candidates)], rows), "")
+
+
+def _results(path: Path, problem: Problem) -> list[dict[str, Any]]:
+    """Return the arguments of `Optimizer.tell` for the results in a file; ``-`` reads JSON lines.
+
+    All of them are checked before any is told. Rows without any outcome are not done yet and left out, the
+    columns that ``lcbo ask`` prints are ignored.
+    """
+    piped = str(path) == "-"
+    if piped or path.suffix.lower() in (".json", ".jsonl"):
+        name = "standard input" if piped else str(path)
+        text = sys.stdin.read() if piped else path.read_text(encoding="utf-8-sig")
+        entries = [(f"{name}, entry {number}", entry) for number, entry in _objects(name, text)]
+    elif path.suffix.lower() == ".csv":
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = enumerate(csv.DictReader(file), 2)
+            entries = [(f"{path}, line {number}", _cells(row)) for number, row in rows]
+    else:
+        raise ArgumentError("--from", "a file ending in .csv, .json or .jsonl, or -", repr(str(path)))
+    told = [result for where, entry in entries if (result := _result(where, entry, problem))]
+    if not told:
+        raise ArgumentError(str(path), f"results with outcomes out of {list(problem.outcomes)}", "none")
+    return told
+
+
+def _objects(name: str, text: str) -> list[tuple[int, Any]]:
+    """Return the objects of a JSON list, of one JSON object, or of JSON lines, numbered from 1."""
+    with suppress(json.JSONDecodeError):
+        whole = json.loads(text)
+        return list(enumerate(whole if isinstance(whole, list) else [whole], 1))
+    try:
+        return [(n, json.loads(line)) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+    except json.JSONDecodeError as error:
+        raise ArgumentError(name, "JSON: a list, or one object per line", error) from None
+
+
+def _cells(row: Mapping[str | None, Any]) -> dict[str, Any]:
+    """Return the filled cells of a row, numbers as numbers."""
+    if None in row:
+        raise ArgumentError("--from", "as many cells in every row as in the first", row[None])
+    cells = {str(name).strip(): text for name, text in row.items() if text and text.strip()}
+    for name in cells.keys() - {"failed"}:
+        with suppress(ValueError):
+            cells[name] = float(cells[name])
+    return cells
+
+
+def _result(where: str, entry: Any, problem: Problem) -> dict[str, Any] | None:
+    """Return one result, ``None`` where there is nothing yet.
+
+    An entry is ``{"id": 7, "weight": 5.1}``; its outcomes may also stand under ``"outcomes"``.
+    """
+    from lcbo.checks import is_number
+    from lcbo.problem import outcome_value
+
+    nested = entry.get("outcomes", {}) if isinstance(entry, Mapping) else None
+    if not isinstance(nested, Mapping) or "id" not in entry:
+        raise ArgumentError(where, "an id and outcomes", repr(entry))
+    fields = {name: value for name, value in {**entry, **nested}.items() if value is not None}
+    id, failed, final = fields.pop("id", None), fields.pop("failed", ""), bool(fields.pop("final", False))
+    if not is_number(id) or id % 1:
+        raise ArgumentError(where, "the id of a candidate, a whole number", repr(id))
+    ignored = {"outcomes", "role", "iteration", "x", *problem.variables}
+    unknown = [name for name in fields if name not in problem.outcomes and name not in ignored]
+    if unknown:
+        raise ArgumentError(where, f"outcome names out of {list(problem.outcomes)}", unknown)
+    if failed:
+        return {"id": int(id), "failed": str(failed)}
+    told = {name: outcome_value(name, fields[name]) for name in problem.outcomes if name in fields}
+    return {"id": int(id), "outcomes": told, "final": final} if told else None

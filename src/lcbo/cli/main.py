@@ -11,8 +11,9 @@ import typer
 from typer.core import TyperGroup
 
 import lcbo
-from lcbo.cli import asking, comparing, inspecting, listing, running, screen
+from lcbo.cli import asking, listing, running, screen
 from lcbo.cli.arguments import ERROR, EXAMPLES, INTERRUPTED, SpacedLists
+from lcbo.cli.inspecting import best, export, plot, report, status, unlock
 from lcbo.errors import LcboError
 
 
@@ -64,16 +65,9 @@ def main(
 
 
 _PANELS: dict[str, list[Callable[..., None]]] = {
-    "Optimize": [running.run, running.resume, running.check, comparing.compare],
+    "Optimize": [running.run, running.resume, running.check, running.compare],
     "By hand or with a queue": [asking.new, asking.ask, asking.tell],
-    "Look at a run": [
-        inspecting.status,
-        inspecting.best,
-        inspecting.plot,
-        inspecting.report,
-        inspecting.export,
-        inspecting.unlock,
-    ],
+    "Look at a run": [status, best, plot, report, export, unlock],
     "Choose from": [listing.problems, listing.methods],
 }
 for _panel, _commands in _PANELS.items():

@@ -49,7 +49,7 @@ def draw_figure(comparison: Comparison, path: Path) -> None:
     axes.set(xlim=(0, facts["budget"]), ylim=ends, xlabel="evaluations")
     direction = "maximized" if objective.maximize else "minimized"
     axes.set_ylabel(f"best feasible {objective.name} ({direction})".replace("$", r"\$"))
-    seeds = max((len(runs) for runs in scores.values()), default=0)
+    seeds = max(len(runs) for runs in scores.values())
     noise = f", noise {facts['noise']:g}, scored without noise" if facts["noise"] else ""
     axes.set_title(
         f"{facts['name']}{noise}: median and quartiles of {seeds} runs".replace("$", r"\$"), fontsize=11
@@ -59,15 +59,15 @@ def draw_figure(comparison: Comparison, path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def _band(runs: Sequence[Score]) -> tuple[Array, Array, Array]:
+def _band(runs: Sequence[Score]) -> Array:
+    """Return lower quartile, median and upper quartile after 1, 2, ... evaluations, as rows."""
     spreads = [Spread.of(values) for values in np.array([run.best for run in runs]).T]
-    low, median, high = np.array([(s.low, s.median, s.high) for s in spreads]).T
-    return low, median, high
+    return np.array([(s.low, s.median, s.high) for s in spreads]).T
 
 
-def _limits(bands: Sequence[tuple[Array, Array, Array]]) -> tuple[float, float]:
+def _limits(bands: Sequence[Array]) -> tuple[float, float]:
     """Return the best value and one that nearly all of the curves stay below; the start may be far above."""
-    values = np.concatenate([np.concatenate(band) for band in bands]) if bands else np.array([])
+    values = np.concatenate(bands, axis=None)
     values = values[np.isfinite(values)]
     if not values.size:
         return 0.0, 1.0

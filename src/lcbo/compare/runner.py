@@ -58,11 +58,6 @@ class PlannedRun:
         """Task, label and seed in one text."""
         return f"{self.task}/{self.label}/{self.seed}"
 
-    @property
-    def log(self) -> Path:
-        """The file with what the run printed."""
-        return self.store.with_suffix(".log")
-
 
 class Progress:
     """Where a comparison stands.
@@ -179,8 +174,8 @@ def _end_with_the_runner() -> None:
 
 def _start(run: PlannedRun) -> subprocess.Popen[bytes]:
     """Start the process of one run; its output goes to the run's log."""
-    run.log.parent.mkdir(parents=True, exist_ok=True)
-    with run.log.open("wb") as log:
+    run.store.parent.mkdir(parents=True, exist_ok=True)
+    with run.store.with_suffix(".log").open("wb") as log:
         return subprocess.Popen(
             [sys.executable, *run.command],
             stdout=log,
@@ -194,7 +189,7 @@ def _start(run: PlannedRun) -> subprocess.Popen[bytes]:
 def _settle(progress: Progress, run: PlannedRun, process: subprocess.Popen[bytes], seconds: float) -> None:
     """Note how a run ended."""
     _hang_up(process)
-    lines = run.log.read_text(errors="replace").strip().splitlines()
+    lines = run.store.with_suffix(".log").read_text(errors="replace").strip().splitlines()
     words = lines[-1] if lines else f"exit code {process.returncode}"
     if run.result.exists():
         progress.done.append(run)
