@@ -51,8 +51,8 @@ def new(
     options = given.pairs("--option", option)
     arguments = task.arguments(budget=budget, method=method, seed=seed, options=options)
     with lcbo.Optimizer(task.problem, store=run, **arguments) as optimizer:
-        budgeted = f"seed {optimizer.seed}, budget {optimizer.budget or 'open'}"
-        screen.remark(f"{run}: begun with {optimizer.method}, {budgeted}")
+        total = optimizer.budget or "open"
+        screen.remark(f"{run}: begun with {optimizer.method}, seed {optimizer.seed}, budget {total}")
         screen.remark(f"Next: lcbo ask {shlex.quote(str(run))} -n 4")
 
 

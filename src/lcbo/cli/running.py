@@ -233,15 +233,14 @@ def compare(
     from lcbo.evaluation.pool import available_cores
     from lcbo.methods import registry
 
-    for method in methods:
-        registry.spec(method)
+    wanted = [registry.spec(name).name for name in dict.fromkeys(methods)]
     task = given.read_task(problem, variant, noise, seed=None)
     budget = budget or task.settings.get("budget")
     if budget is None:
         raise ArgumentError("--budget", "evaluations of a run, here or as budget in [run]", "none")
     folder = out or Path(f"{task.name}-comparison")
     comparison = Comparison.begin(folder, task, budget=budget, noise=noise or 0.0)
-    runs = comparison.plan(methods, seeds)
+    runs = comparison.plan(wanted, seeds)
     there = len(Progress(runs).done)
     screen.remark(f"{task.name}: {summary(task.problem)}; {there} of {len(runs)} runs are in {folder}")
     try:

@@ -12,7 +12,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,6 @@ from lcbo.loop.loop import Loop
 from lcbo.loop.minimize import begun_or_continued, make_evaluator
 from lcbo.loop.progress import ProgressBar
 from lcbo.loop.stopping import MAX_FAILURE_RATE, Stopping
-from lcbo.methods import registry
 from lcbo.optimizer.describe import describe_value, differences, rebuild_value
 from lcbo.optimizer.optimizer import Optimizer
 from lcbo.problem import Problem
@@ -75,8 +74,9 @@ class Comparison:
         }
         given = json.loads(json.dumps(given))
         if (folder / _FILE).exists():
-            for line in differences(_lasting(cls.open(folder).facts), _lasting(given)):
-                words = line.replace("the run has", "it has")
+            changed = differences(_lasting(cls.open(folder).facts), _lasting(given))
+            if changed:
+                words = changed[0].replace("the run has", "it has")
                 raise ArgumentError(str(folder), "a new folder, or that of this comparison", words)
         write_result(folder / _FILE, given)
         return cls(folder, given)
@@ -96,10 +96,9 @@ class Comparison:
         assert problem is not None
         return problem
 
-    def plan(self, methods: Iterable[str], seeds: int) -> list[PlannedRun]:
+    def plan(self, methods: Sequence[str], seeds: int) -> list[PlannedRun]:
         """Return the runs wanted: first seed 0 of every method, then seed 1, so that a part is balanced."""
-        known = [registry.spec(method).name for method in dict.fromkeys(methods)]
-        return [self._planned(method, seed) for seed in range(seeds) for method in known]
+        return [self._planned(method, seed) for seed in range(seeds) for method in methods]
 
     def _planned(self, method: str, seed: int) -> PlannedRun:
         files = self.folder / "runs" / method

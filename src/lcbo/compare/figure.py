@@ -51,9 +51,8 @@ def draw_figure(comparison: Comparison, path: Path) -> None:
     axes.set_ylabel(f"best feasible {objective.name} ({direction})".replace("$", r"\$"))
     seeds = max(len(runs) for runs in scores.values())
     noise = f", noise {facts['noise']:g}, scored without noise" if facts["noise"] else ""
-    axes.set_title(
-        f"{facts['name']}{noise}: median and quartiles of {seeds} runs".replace("$", r"\$"), fontsize=11
-    )
+    title = f"{facts['name']}{noise}: median and quartiles of {seeds} runs"
+    axes.set_title(title.replace("$", r"\$"), fontsize=11)
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9)
     figure.savefig(path, dpi=120)
