@@ -54,13 +54,11 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+_VERSION = typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+
+
 @app.callback()
-def main(
-    _version: Annotated[
-        bool,
-        typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True),
-    ] = False,
-) -> None:
+def main(_version: Annotated[bool, _VERSION] = False) -> None:
     """Local constrained Bayesian optimization of expensive, noisy black boxes."""
 
 
