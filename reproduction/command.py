@@ -34,7 +34,7 @@ def run(
 
     Example: python -m reproduction run reproduction/main.toml --jobs 2 --only lcbo-paper
     """
-    from lcbo.compare.display import compare_visibly, ending_words
+    from lcbo.compare.runner import compare
     from lcbo.evaluation.pool import available_cores
 
     console, failed = Console(), 0
@@ -42,10 +42,10 @@ def run(
     for spec in specs:
         runs = _wanted(spec, root, quick, only)
         begun = time.monotonic()
-        progress = compare_visibly(runs, jobs, console)
+        progress = compare(runs, jobs=jobs, console=console)
         minutes = (time.monotonic() - begun) / 60
         console.print(f"{spec.stem}: {len(progress.done)} of {len(runs)} runs done, {minutes:.1f} min")
-        for line in ending_words(progress):
+        for line in progress.troubles():
             console.print(line, markup=False, highlight=False)
         failed += len(progress.failed)
     raise typer.Exit(1 if failed else 0)
@@ -57,12 +57,11 @@ def status(specs: Specs, root: Root = None, quick: Quick = False) -> None:
 
     Example: python -m reproduction status reproduction/*.toml
     """
-    from lcbo.compare.display import progress_table
     from lcbo.compare.runner import Progress
 
     for spec in specs:
         runs = _wanted(spec, root, quick, [])
-        Console().print(progress_table(runs, Progress.of(runs), 1))
+        Console().print(Progress(runs).table())
 
 
 @app.command()

@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 
 import lcbo
-from lcbo.cli.tasks import read_task
-from lcbo.compare.comparison import Comparison, Score
+from lcbo.cli.arguments import read_task
+from lcbo.compare.comparison import Comparison
 from lcbo.compare.figure import draw_figure
 from lcbo.compare.runner import Progress, compare
-from lcbo.compare.score import best_feasible
-from lcbo.compare.table import rows, write_csv
+from lcbo.compare.score import Score, best_feasible, score_table
 from lcbo.errors import ArgumentError
 from lcbo.evaluation.processes import members
 from lcbo.evaluation.processes import table as process_table
@@ -57,7 +56,7 @@ def problem_file(tmp_path):
 
 
 def begin(path, out, budget=6):
-    return Comparison.begin(out, read_task(str(path), {}, None, None), budget=budget)
+    return Comparison.begin(out, read_task(str(path), None, None, None), budget=budget)
 
 
 def test_users_problem_is_scored_as_observed(problem_file, tmp_path):
@@ -72,7 +71,7 @@ def test_users_problem_is_scored_as_observed(problem_file, tmp_path):
 
 
 def test_benchmark_is_scored_without_noise(tmp_path):
-    task = read_task("gp_sample", {"d": 3}, 0.1, None)
+    task = read_task("gp_sample", ["d=3"], 0.1, None)
     comparison = Comparison.begin(tmp_path, task, budget=12, noise=0.1)
     comparison.run("sobol", 1)
     (score,) = comparison.scores()["sobol"]
@@ -90,7 +89,7 @@ def test_more_seeds_and_methods_add_runs_and_finished_runs_stay(problem_file, tm
     assert [run.name for run in first.done] == ["wing/sobol/0"]
     files = {path: path.stat().st_mtime_ns for path in (tmp_path / "out/runs").rglob("0.*")}
     again = begin(problem_file(), tmp_path / "out").plan(["sobol", "cobyla"], 2)
-    assert len(Progress.of(again).missing) == 3
+    assert len(Progress(again).missing) == 3
     progress = compare(again, jobs=2, poll=0.02)
     assert len(progress.done) == 4
     assert all(path.stat().st_mtime_ns == then for path, then in files.items())
@@ -136,11 +135,9 @@ def test_another_comparison_in_the_folder_is_refused(problem_file, tmp_path):
         path.write_text(problem_file().read_text().replace(old, new))
         with pytest.raises(ArgumentError, match=r"command|objective.name"):
             begin(path, out)
-    Comparison.begin(tmp_path / "named", read_task("gp_sample", {"d": 3}, None, None), budget=9)
+    Comparison.begin(tmp_path / "named", read_task("gp_sample", ["d=3"], None, None), budget=9)
     with pytest.raises(ArgumentError, match="variant"):
-        Comparison.begin(
-            tmp_path / "named", read_task("gp_sample", {"d": 3, "seed": 1}, None, None), budget=9
-        )
+        Comparison.begin(tmp_path / "named", read_task("gp_sample", ["d=3", "seed=1"], None, None), budget=9)
 
 
 def test_problem_without_a_command_is_refused(problem_file, tmp_path):
@@ -166,11 +163,12 @@ def score(*best):
 def test_table_counts_runs_without_a_feasible_point_as_the_worst(tmp_path):
     none = score(INF, INF)
     scores = {"bad": [none] * 3, "good": [score(5.0, 3.0), score(9.0, 1.0), none]}
-    good, bad = rows(scores, -1.0)
+    table = score_table(scores, -1.0)
+    good, bad = table.astype(object).where(table.notna(), None).to_dict("records")
     assert list(good.values()) == ["good", -3.0, None, -2.0, 3, 2, 1.0, 1.0]
     assert (bad["feasible"], bad["median"], bad["first_feasible"]) == (0, None, None)
-    assert rows(scores, 1.0)[0]["lower_quartile"] == 2.0
-    write_csv([good, bad], tmp_path / "table.csv")
+    assert score_table(scores, 1.0)["lower_quartile"][0] == 2.0
+    table.to_csv(tmp_path / "table.csv", index=False)
     with (tmp_path / "table.csv").open() as file:
         assert [row["median"] for row in csv.DictReader(file)] == ["-3.0", ""]
 

@@ -3,13 +3,15 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import norm
 
+from lcbo.methods.protocol import Belief
 from lcbo.optimizer.kkt import kkt
 from lcbo.terms import Term, Terms
 
 
 def exact(u, terms, value, gradient, scale=None):
     scale = np.ones(len(value)) if scale is None else scale
-    return kkt(u, terms, value, np.zeros(len(value)), gradient, np.zeros_like(gradient), scale)
+    belief = Belief(u, value, np.zeros(len(value)), gradient, np.zeros_like(gradient), scale)
+    return kkt(belief, terms, scale)
 
 
 def eq_qp(d):
@@ -128,7 +130,7 @@ def test_spread_is_what_variance_adds_to_the_expected_residuals():
     )
     value, std = np.array([0.0, 0.1, 0.3]), np.array([0.1, 0.2, 0.4])
     gradient, gradient_std = np.array([[1.0, 2.0], [-1.0, 0.3], [0.2, -1.0]]), np.full((3, 2), 0.5)
-    at = kkt(u, terms, value, std, gradient, gradient_std, np.ones(3))
+    at = kkt(Belief(u, value, std, gradient, gradient_std, np.ones(3)), terms, np.ones(3))
     draws = 400_000
     c = norm.rvs(0.1 - 0.2, 0.2, draws, random_state=rng)
     h = norm.rvs(0.3, 0.4, draws, random_state=rng)

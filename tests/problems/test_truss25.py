@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lcbo.problems import make
-from lcbo.problems.structures.truss25 import BARS, DENSITY, LOADS, MODULUS, NODES, SUPPORTS, truss_model
+from lcbo.problems.structures.truss25 import BARS, DENSITY, LOADS, MODULUS, NODES, SUPPORTS, TRUSS
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "truss25.json").read_text())
 GROUPS = np.repeat(np.arange(8), [1, 4, 4, 2, 2, 4, 4, 4])
@@ -67,7 +67,7 @@ def test_agrees_with_a_full_assembly_at_random_points(load):
     problem = make("truss25", load=load)
     areas = np.random.default_rng(7).uniform(0.01, 5.0, (20, 25))
     batch = problem.evaluate_batch(areas)
-    response = problem.model.respond(areas, problem.force)
+    response = TRUSS.respond(areas, problem.force)
     for k, x in enumerate(areas):
         u, stress = assembled_by_hand(x, LOADS[load])
         np.testing.assert_allclose(response.displacement[k], u, rtol=1e-9, atol=1e-12)
@@ -114,13 +114,12 @@ def lightest_groups(low, loads, compression):
     """Smallest weight of the truss with 8 groups, by SLSQP from several starts."""
     from scipy.optimize import minimize
 
-    truss = truss_model()
-    forces = [truss.load_vector(load) for load in loads]
+    forces = [TRUSS.load_vector(load) for load in loads]
 
     def slack(areas):
         parts = []
         for force in forces:
-            response = truss.respond(np.atleast_2d(areas)[:, GROUPS], force)
+            response = TRUSS.respond(np.atleast_2d(areas)[:, GROUPS], force)
             parts += [1.0 - np.abs(response.displacement) / 0.35, 1.0 - response.stress / 40000.0]
             parts += [1.0 + response.stress / compression]
         return np.concatenate(parts, axis=1)
@@ -131,7 +130,7 @@ def lightest_groups(low, loads, compression):
         values = slack(shifted)
         return (values[:8] - values[8:]).T / (2.0 * step)
 
-    cost = DENSITY * np.bincount(GROUPS, weights=truss.lengths)
+    cost = DENSITY * np.bincount(GROUPS, weights=TRUSS.lengths)
     best = np.inf
     for start in np.random.default_rng(0).uniform(max(low, 0.5), 3.4, (6, 8)):
         end = minimize(

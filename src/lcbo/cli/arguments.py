@@ -5,10 +5,19 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperCommand
+
+import lcbo
+from lcbo.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from lcbo.evaluation.command.problem_file import Task
+
+ERROR, NOT_FEASIBLE, NOTHING, INTERRUPTED = 1, 3, 4, 130  # exit codes beside 0 and 2, a wrong command line
+_PER_VARIABLE = 40  # evaluations of a named problem, unless the user says how many
 
 RunFile = Annotated[Path, typer.Argument(metavar="RUN", help="File of the run, such as run.db.")]
 Target = Annotated[
@@ -30,9 +39,6 @@ Timeout = Annotated[float | None, typer.Option(help="Seconds one evaluation may 
 Retries = Annotated[int | None, typer.Option(help="Number of times a failed evaluation is repeated.", min=0)]
 Device = Annotated[str, typer.Option(help="Where the models compute: cpu, cuda, cuda:1.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Wait = Annotated[
-    float, typer.Option(help="Seconds to wait while another process writes to the run.", min=0.0)
-]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 EXAMPLES: dict[str, tuple[str, ...]] = {}
@@ -62,19 +68,35 @@ class SpacedLists(TyperCommand):
         return super().parse_args(ctx, spread)
 
 
-def pairs(option: str, texts: Iterable[str] | None) -> dict[str, Any]:
-    """Return ``KEY=VALUE`` texts as a mapping; a value that is not valid TOML is a text."""
-    return _mapping(option, texts, _toml_value, "KEY=VALUE")
+def read_task(target: str, variant: list[str] | None, noise: float | None, seed: int | None) -> Task:
+    """Return the task of a problem file or of a named benchmark, whose noise has the run's seed."""
+    from lcbo.evaluation.command.problem_file import Task, read_problem_file
+
+    given, known = pairs("--variant", variant), lcbo.problems.names()
+    if target.lower() in known:
+        problem = lcbo.problems.make(target, **given)
+        seen = problem if noise is None else problem.noisy(rng=seed or 0, sd=noise)
+        return Task(target.lower(), seen, {"budget": _PER_VARIABLE * problem.dim})
+    if not target.endswith(".toml") and not Path(target).is_file():
+        expected = f"a problem file (problem.toml) or one of {', '.join(known)}"
+        raise ArgumentError("PROBLEM", expected, repr(target))
+    if given or noise is not None:
+        option = "--variant" if given else "--noise"
+        raise ArgumentError(option, "a named problem beside it", f"the file {target}")
+    return read_problem_file(target)
 
 
-def numbers(option: str, texts: Iterable[str] | None) -> dict[str, float]:
-    """Return ``NAME=NUMBER`` texts as a mapping."""
-    return _mapping(option, texts, float, "NAME=NUMBER")
+def _toml_value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, KeyError):
+        return text
 
 
-def _mapping(
-    option: str, texts: Iterable[str] | None, read: Callable[[str], Any], form: str
+def pairs(
+    option: str, texts: Iterable[str] | None, read: Callable[[str], Any] = _toml_value
 ) -> dict[str, Any]:
+    """Return ``KEY=VALUE`` texts as a mapping; a value that is not valid TOML is a text."""
     found: dict[str, Any] = {}
     for text in texts or ():
         key, sign, value = (part.strip() for part in text.partition("="))
@@ -83,15 +105,9 @@ def _mapping(
         except ValueError:
             sign = ""
         if not sign or not key:
+            form = "NAME=NUMBER" if read is float else "KEY=VALUE"
             raise typer.BadParameter(f"expected {form}; got {text!r}", param_hint=option)
         if key in found:
             raise typer.BadParameter(f"expected every key once; got {key!r} twice", param_hint=option)
         found[key] = entry
     return found
-
-
-def _toml_value(text: str) -> Any:
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, KeyError):
-        return text

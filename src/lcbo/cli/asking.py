@@ -3,126 +3,113 @@
 from __future__ import annotations
 
 import csv
+import json
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.text import Text
 
+import lcbo
+from lcbo.cli import arguments as given
 from lcbo.cli import screen
-from lcbo.cli.arguments import (
-    Budget,
-    Json,
-    Method,
-    Options,
-    RunFile,
-    Seed,
-    Target,
-    Variant,
-    Wait,
-    examples,
-    numbers,
-    pairs,
-)
-from lcbo.cli.exit_codes import NOTHING
-from lcbo.errors import RunInUseError, StoreError
+from lcbo.errors import ArgumentError, RunInUseError, StoreError
 
 if TYPE_CHECKING:
     from lcbo.optimizer.optimizer import Optimizer
     from lcbo.problem import Problem
     from lcbo.types import Candidate
 
+_N = "Number of candidates; by default, the rest of the current iteration."
+_PENDING = "Show the candidates that were handed out and not yet told."
+_FAILED = "Report that the evaluation failed, with the reason."
+_FINAL = "The outcomes not told by now are missing for good."
+_FROM = "Read many results from a .csv or .json file; - reads JSON lines."
+_WAIT = "Seconds to wait while another process writes to the run."
+Wait = Annotated[float, typer.Option(help=_WAIT, min=0.0)]
 
-@examples("lcbo new run.db problem.toml", "lcbo new run.db problem.toml --budget 200 --seed 3")
+
+@given.examples("lcbo new run.db problem.toml", "lcbo new run.db problem.toml --budget 200 --seed 3")
 def new(
-    run: RunFile,
-    problem: Target,
-    budget: Budget = None,
-    method: Method = None,
-    seed: Seed = None,
-    option: Options = None,
-    variant: Variant = None,
+    run: given.RunFile,
+    problem: given.Target,
+    budget: given.Budget = None,
+    method: given.Method = None,
+    seed: given.Seed = None,
+    option: given.Options = None,
+    variant: given.Variant = None,
 ) -> None:
     """Begin a run for ask and tell: you evaluate the candidates yourself."""
-    from lcbo.cli.tasks import read_task
-    from lcbo.optimizer.optimizer import Optimizer
-
     if run.exists():
         raise StoreError(f"{run}: exists already; lcbo ask {run} goes on with it")
-    task = read_task(problem, pairs("--variant", variant), noise=None, seed=seed)
-    arguments = task.arguments(budget=budget, method=method, seed=seed, options=pairs("--option", option))
-    with Optimizer(task.problem, store=run, **arguments) as optimizer:
-        stated = "open" if optimizer.budget is None else str(optimizer.budget)
-        screen.remark(f"{run}: begun with {optimizer.method}, seed {optimizer.seed}, budget {stated}")
+    task = given.read_task(problem, variant, noise=None, seed=seed)
+    options = given.pairs("--option", option)
+    arguments = task.arguments(budget=budget, method=method, seed=seed, options=options)
+    with lcbo.Optimizer(task.problem, store=run, **arguments) as optimizer:
+        total = optimizer.budget or "open"
+        screen.remark(f"{run}: begun with {optimizer.method}, seed {optimizer.seed}, budget {total}")
         screen.remark(f"Next: lcbo ask {shlex.quote(str(run))} -n 4")
 
 
-@examples(
+@given.examples(
     "lcbo ask run.db",
     "lcbo ask run.db -n 4",
     "lcbo ask run.db -n 4 --csv > todo.csv",
     "lcbo ask run.db --pending --json",
 )
 def ask(
-    run: RunFile,
-    n: Annotated[
-        int | None,
-        typer.Option(
-            "-n", help="Number of candidates; by default, the rest of the current iteration.", min=1
-        ),
-    ] = None,
-    pending: Annotated[
-        bool, typer.Option("--pending", help="Show the candidates that were handed out and not yet told.")
-    ] = False,
-    json: Json = False,
+    run: given.RunFile,
+    n: Annotated[int | None, typer.Option("-n", help=_N, min=1)] = None,
+    pending: Annotated[bool, typer.Option("--pending", help=_PENDING)] = False,
+    json: given.Json = False,
     table: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     wait: Wait = 60.0,
 ) -> None:
     """Hand out candidates to evaluate: a table on a terminal, else one JSON object per line."""
     if pending:
-        from lcbo.store.stored_run import open_run
-
-        stored = open_run(run)
+        stored, nothing = lcbo.open_run(run), "no candidate is pending"
         problem, candidates = stored.problem, stored.pending
-        nothing = "no candidate is pending"
     else:
         with _opened(run, wait) as optimizer:
             problem, candidates = optimizer.problem, optimizer.ask(n)
             nothing = _why_nothing(optimizer, run)
-    _print(problem, candidates, "csv" if table else "json" if json or not screen.is_terminal() else "table")
+    if table:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(["id", "role", "iteration", *problem.variables])
+        writer.writerows([c.id, c.role, c.iteration, *c.x.tolist()] for c in candidates)
+    elif json or not screen.is_terminal():
+        for c in candidates:
+            x = screen.named(problem, c.x)
+            screen.say_json({"id": c.id, "role": c.role, "iteration": c.iteration, "x": x})
+    else:
+        columns = max(1, (screen.out().width - 20) // 13)
+        for first in range(0, len(candidates), columns):
+            _show(problem, candidates[first : first + columns])
     if not candidates:
         screen.remark(f"lcbo: {nothing}")
-        raise typer.Exit(NOTHING)
+        raise typer.Exit(given.NOTHING)
 
 
-@examples(
+@given.examples(
     "lcbo tell run.db 7 weight=512.3 stress=31000 disp=0.33",
     "lcbo tell run.db 7 weight=512.3 --final",
     "lcbo tell run.db 8 --failed 'mesh did not converge'",
     "lcbo tell run.db --from results.csv",
 )
 def tell(
-    run: RunFile,
+    run: given.RunFile,
     id: Annotated[int | None, typer.Argument(metavar="ID", help="Id of the candidate.")] = None,
     outcomes: Annotated[
         list[str] | None, typer.Argument(metavar="NAME=NUMBER", help="Outcomes by name.")
     ] = None,
-    failed: Annotated[
-        str | None, typer.Option(metavar="REASON", help="Report that the evaluation failed, with the reason.")
-    ] = None,
-    final: Annotated[
-        bool, typer.Option("--final", help="The outcomes not told by now are missing for good.")
-    ] = False,
-    source: Annotated[
-        Path | None,
-        typer.Option(
-            "--from", metavar="FILE", help="Read many results from a .csv or .json file; - reads JSON lines."
-        ),
-    ] = None,
+    failed: Annotated[str | None, typer.Option(metavar="REASON", help=_FAILED)] = None,
+    final: Annotated[bool, typer.Option("--final", help=_FINAL)] = False,
+    source: Annotated[Path | None, typer.Option("--from", metavar="FILE", help=_FROM)] = None,
     wait: Wait = 60.0,
 ) -> None:
     """Report outcomes or failures; they are stored on return, and telling them again does nothing."""
@@ -132,35 +119,31 @@ def tell(
         raise typer.BadParameter("expected nothing beside --from FILE", param_hint="--from")
     if id is not None and bool(outcomes) == (failed is not None):
         raise typer.BadParameter("expected either outcomes or --failed REASON", param_hint="NAME=NUMBER")
-    told = None if failed is not None else numbers("NAME=NUMBER", outcomes)
-    from lcbo.cli.tell_rows import TellRow, read_results
-
+    told = None if failed is not None else given.pairs("NAME=NUMBER", outcomes, float)
     with _opened(run, wait) as optimizer:
+        reports: list[dict[str, Any]] = [{"id": id, "outcomes": told, "failed": failed, "final": final}]
         if source is not None:
-            reports = read_results(source, optimizer.problem)
-        else:
-            assert id is not None
-            reports = [TellRow(id, told, failed, final)]
+            reports = _results(source, optimizer.problem)
         for number, report in enumerate(reports):
             try:
-                optimizer.tell(report.id, report.outcomes, failed=report.failed, final=report.final)
+                optimizer.tell(**report)
             except Exception:
                 if number:
                     screen.remark(f"{number} of {len(reports)} results were told before this error:")
                 raise
-        screen.remark(_state(optimizer, len(reports)))
+        total = "" if optimizer.budget is None else f" of {optimizer.budget}"
+        counts = f"{optimizer.n_ended}{total} evaluations ended, {len(optimizer.pending)} pending"
+        screen.remark(f"told {len(reports)}; {counts}; best: {screen.best_so_far(optimizer.log)}")
 
 
 def _opened(run: Path, wait: float) -> Optimizer:
     """Return the optimizer of a run, after waiting until no other process writes to it."""
-    from lcbo.optimizer.optimizer import Optimizer
-
     if not run.exists():
         raise StoreError(f"{run}: there is no such run file; lcbo new {run} problem.toml begins one")
     deadline = time.monotonic() + wait
     while True:
         try:
-            return Optimizer.open(run)
+            return lcbo.Optimizer.open(run)
         except RunInUseError:
             if time.monotonic() >= deadline:
                 raise
@@ -176,44 +159,79 @@ def _why_nothing(optimizer: Optimizer, run: Path) -> str:
     return "the method has nothing more to propose"
 
 
-def _state(optimizer: Optimizer, told: int) -> str:
-    """Return one line on the run after a tell."""
-    log, problem = optimizer.log, optimizer.problem
-    total = "" if optimizer.budget is None else f" of {optimizer.budget}"
-    best = "nothing feasible yet"
-    if log.best is not None:
-        name = problem.objective.name
-        best = f"best feasible {name} {log.best.outcomes[name]:.6g} (candidate {log.best.id})"
-    return (
-        f"told {told}; {optimizer.n_ended}{total} evaluations ended, {len(optimizer.pending)} pending; {best}"
-    )
-
-
-def _print(problem: Problem, candidates: Sequence[Candidate], form: str) -> None:
-    if form == "json":
-        for c in candidates:
-            screen.say_json({"id": c.id, "role": c.role, "iteration": c.iteration, "x": _named(problem, c)})
-    elif form == "csv":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(["id", "role", "iteration", *problem.variables])
-        writer.writerows([c.id, c.role, c.iteration, *c.x.tolist()] for c in candidates)
-    else:
-        columns = max(1, (screen.out().width - 20) // 13)
-        for first in range(0, len(candidates), columns):
-            screen.say(_table(problem, candidates[first : first + columns]), "")
-
-
-def _table(problem: Problem, candidates: Sequence[Candidate]) -> Table:
-    """Return candidates as columns, variables as rows."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("id", style="dim", overflow="fold")
-    for c in candidates:
-        table.add_column(str(c.id), justify="right", no_wrap=True)
-    table.add_row("role", *(c.role for c in candidates), style="dim")
+def _show(problem: Problem, candidates: Sequence[Candidate]) -> None:
+    """Print candidates as columns, variables as rows."""
+    rows = [[Text("role", style="dim"), *(Text(c.role, style="dim", justify="right") for c in candidates)]]
     for index, name in enumerate(problem.variables):
-        table.add_row(screen.plain(name), *(screen.number(c.x[index]) for c in candidates))
-    return table
+        rows.append([screen.plain(name), *(screen.number(c.x[index]) for c in candidates)])
+    screen.say(screen.table(["id", *(str(c.id) for c in candidates)], rows), "")
 
 
-def _named(problem: Problem, candidate: Candidate) -> dict[str, Any]:
-    return dict(zip(problem.variables, candidate.x.tolist(), strict=True))
+def _results(path: Path, problem: Problem) -> list[dict[str, Any]]:
+    """Return the arguments of `Optimizer.tell` for the results in a file; ``-`` reads JSON lines.
+
+    All of them are checked before any is told. Rows without any outcome are not done yet and left out, the
+    columns that ``lcbo ask`` prints are ignored.
+    """
+    piped = str(path) == "-"
+    if piped or path.suffix.lower() in (".json", ".jsonl"):
+        name = "standard input" if piped else str(path)
+        text = sys.stdin.read() if piped else path.read_text(encoding="utf-8-sig")
+        entries = [(f"{name}, entry {number}", entry) for number, entry in _objects(name, text)]
+    elif path.suffix.lower() == ".csv":
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = enumerate(csv.DictReader(file), 2)
+            entries = [(f"{path}, line {number}", _cells(row)) for number, row in rows]
+    else:
+        raise ArgumentError("--from", "a file ending in .csv, .json or .jsonl, or -", repr(str(path)))
+    told = [result for where, entry in entries if (result := _result(where, entry, problem))]
+    if not told:
+        raise ArgumentError(str(path), f"results with outcomes out of {list(problem.outcomes)}", "none")
+    return told
+
+
+def _objects(name: str, text: str) -> list[tuple[int, Any]]:
+    """Return the objects of a JSON list, of one JSON object, or of JSON lines, numbered from 1."""
+    with suppress(json.JSONDecodeError):
+        whole = json.loads(text)
+        return list(enumerate(whole if isinstance(whole, list) else [whole], 1))
+    try:
+        return [(n, json.loads(line)) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+    except json.JSONDecodeError as error:
+        raise ArgumentError(name, "JSON: a list, or one object per line", error) from None
+
+
+def _cells(row: Mapping[str | None, Any]) -> dict[str, Any]:
+    """Return the filled cells of a row, numbers as numbers."""
+    if None in row:
+        raise ArgumentError("--from", "as many cells in every row as in the first", row[None])
+    cells = {str(name).strip(): text for name, text in row.items() if text and text.strip()}
+    for name in cells.keys() - {"failed"}:
+        with suppress(ValueError):
+            cells[name] = float(cells[name])
+    return cells
+
+
+def _result(where: str, entry: Any, problem: Problem) -> dict[str, Any] | None:
+    """Return one result, ``None`` where there is nothing yet.
+
+    An entry is ``{"id": 7, "weight": 5.1}``; its outcomes may also stand under ``"outcomes"``.
+    """
+    from lcbo.checks import is_number
+    from lcbo.problem import outcome_value
+
+    nested = entry.get("outcomes", {}) if isinstance(entry, Mapping) else None
+    if not isinstance(nested, Mapping) or "id" not in entry:
+        raise ArgumentError(where, "an id and outcomes", repr(entry))
+    fields = {name: value for name, value in {**entry, **nested}.items() if value is not None}
+    id, failed, final = fields.pop("id", None), fields.pop("failed", ""), bool(fields.pop("final", False))
+    if not is_number(id) or id % 1:
+        raise ArgumentError(where, "the id of a candidate, a whole number", repr(id))
+    ignored = {"outcomes", "role", "iteration", "x", *problem.variables}
+    unknown = [name for name in fields if name not in problem.outcomes and name not in ignored]
+    if unknown:
+        raise ArgumentError(where, f"outcome names out of {list(problem.outcomes)}", unknown)
+    if failed:
+        return {"id": int(id), "failed": str(failed)}
+    told = {name: outcome_value(name, fields[name]) for name in problem.outcomes if name in fields}
+    return {"id": int(id), "outcomes": told, "final": final} if told else None

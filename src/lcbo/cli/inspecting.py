@@ -2,63 +2,58 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.filesize import decimal
+from rich.table import Table
 
+import lcbo
 from lcbo.cli import screen
-from lcbo.cli.arguments import Json, RunFile, examples
-from lcbo.cli.exit_codes import NOT_FEASIBLE
+from lcbo.cli.arguments import NOT_FEASIBLE, Json, RunFile, examples
 from lcbo.errors import RunInUseError
 from lcbo.reporting.format import next_command, one_line, run_name, summary
-from lcbo.text import brief
+from lcbo.text import brief, duration
 
 if TYPE_CHECKING:
     from lcbo.store.stored_run import Status, StoredRun
 
 Output = Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="File to write.")]
+_EXPORT = "A .csv file, or .parquet with the package pyarrow."
 
 
 @examples("lcbo status run.db", "lcbo status run.db --json")
 def status(run: RunFile, json: Json = False) -> None:
     """Show the state of a run on one screen."""
-    from lcbo.store.stored_run import open_run
-
-    stored = open_run(run)
-    at, shown = stored.status, _status_facts(stored)
+    stored = lcbo.open_run(run)
     if json:
-        screen.say_json(_status_json(stored, at))
+        screen.say_json(_status_json(stored))
         return
-    screen.say(screen.facts(shown))
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in _status_facts(stored).items():
+        if value:
+            table.add_row(name, screen.plain(value))
+    screen.say(table)
 
 
 @examples("lcbo best run.db", "lcbo best run.db --json > design.json")
 def best(run: RunFile, json: Json = False) -> None:
     """Show the best design so far; exit code 3 when it is not feasible."""
-    from lcbo.store.stored_run import open_run
-
-    stored = open_run(run)
-    problem, result = stored.problem, stored.result()
-    if json:
-        screen.say_json(screen.answer_json(problem, result))
-    else:
-        screen.show_answer(problem, result)
+    stored = lcbo.open_run(run)
+    result = stored.result()
+    screen.show_answer(stored.problem, result, json)
     if not result.success:
         raise typer.Exit(NOT_FEASIBLE)
 
 
 @examples("lcbo export run.db history.csv", "lcbo export run.db history.parquet")
-def export(
-    run: RunFile,
-    out: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A .csv file, or .parquet with the package pyarrow.")
-    ],
-) -> None:
+def export(run: RunFile, out: Annotated[Path, typer.Argument(metavar="FILE", help=_EXPORT)]) -> None:
     """Write every evaluation as a row of a table."""
-    from lcbo.store.stored_run import open_run
-
-    stored = open_run(run)
+    stored = lcbo.open_run(run)
     stored.export(out)
     screen.remark(f"{stored.status.ended} evaluations written to {out}")
 
@@ -67,11 +62,9 @@ def export(
 def plot(run: RunFile, out: Output = None) -> None:
     """Draw convergence and constraint slacks; the ending of FILE chooses the format (.png, .svg, .pdf)."""
     from lcbo.reporting.plots import plot_run
-    from lcbo.store.stored_run import open_run
 
     target = out or Path(f"{run.stem}.png")
-    stored = open_run(run)
-    plot_run(stored, target)
+    plot_run(lcbo.open_run(run), target)
     screen.remark(f"written to {target}")
 
 
@@ -79,11 +72,9 @@ def plot(run: RunFile, out: Output = None) -> None:
 def report(run: RunFile, out: Output = None) -> None:
     """Write one self-contained HTML page about a run."""
     from lcbo.reporting.report import write_report
-    from lcbo.store.stored_run import open_run
 
     target = out or Path(f"{run.stem}.html")
-    stored = open_run(run)
-    write_report(stored, target)
+    write_report(lcbo.open_run(run), target)
     screen.remark(f"written to {target}")
 
 
@@ -91,27 +82,24 @@ def report(run: RunFile, out: Output = None) -> None:
 def unlock(run: RunFile) -> None:
     """Release a run whose process on another machine died without releasing it."""
     from lcbo.store.store import unlock as release
-    from lcbo.store.stored_run import open_run
 
-    stored = open_run(run)
-    at = stored.status
+    at = lcbo.open_run(run).status
     if at.writing:
         raise RunInUseError(f"{run}: {at.writer} is alive and writing to this run; stop it first")
     release(run)
-    who = "nobody" if at.writer is None else str(at.writer)
-    screen.remark(f"{run}: free; before, it belonged to {who}")
+    screen.remark(f"{run}: free; before, it belonged to {at.writer or 'nobody'}")
 
 
-def _status_facts(run: StoredRun) -> dict[str, Any]:
+def _status_facts(run: StoredRun) -> dict[str, str]:
     at = run.status
-    shown: dict[str, Any] = {
+    shown = {
         "run": f"{run_name(run)}: {summary(run.problem)}",
-        "file": f"{run.path} ({screen.size(run.path)})",
+        "file": f"{run.path} ({decimal(run.path.stat().st_size)})",
         "method": f"{at.method}, iteration {at.iteration}, seed {run.meta['seed']}",
         "progress": _progress(at),
-        "best": _best(run),
+        "best": screen.best_so_far(run.log),
         "pace": _pace(run),
-        "last entry": screen.ago(at.updated),
+        "last entry": f"{duration(max(time.time() - at.updated, 0.0))} ago",
         "writing": _writer(at),
     }
     failures = [o for o in run.log.evaluations if o.failed]
@@ -124,7 +112,7 @@ def _status_facts(run: StoredRun) -> dict[str, Any]:
         shown["pending"] = ", ".join(map(str, pending[:20])) + more
     if not at.writing:
         shown["next"] = next_command(run)
-    return {name: value for name, value in shown.items() if value}
+    return shown
 
 
 def _progress(at: Status) -> str:
@@ -134,18 +122,6 @@ def _progress(at: Status) -> str:
     cells = round(24 * at.ended / at.budget)
     bar = "\N{BLACK SQUARE}" * cells + "\N{WHITE SQUARE}" * (24 - cells)
     return f"{bar} {at.ended} of {at.budget} evaluations, {counts}"
-
-
-def _best(run: StoredRun) -> str:
-    log, name = run.log, run.problem.objective.name
-    seen = log.incumbent()
-    if seen is None:
-        return "nothing evaluated yet"
-    value = f"{name} = {seen.outcomes[name]:.6g}"
-    if log.best is not None:
-        return f"{value}, feasible as observed (candidate {seen.id})"
-    violation = run.problem.infeasibility(seen.outcomes, log.scale())
-    return f"nothing feasible yet; least violation {violation:.3g} sd, with {value} (candidate {seen.id})"
 
 
 def _pace(run: StoredRun) -> str:
@@ -165,22 +141,14 @@ def _writer(at: Status) -> str:
     return f"{at.writer}, {state[at.writing]}"
 
 
-def _status_json(run: StoredRun, at: Status) -> dict[str, Any]:
-    log = run.log
+def _status_json(run: StoredRun) -> dict[str, Any]:
+    at, log = run.status, run.log
     seen = log.incumbent()
     return {
         "run": str(run.path),
-        "method": at.method,
-        "budget": at.budget,
-        "asked": at.asked,
-        "ended": at.ended,
-        "failed": at.failed,
+        **vars(at),
         "pending": [c.id for c in run.pending],
-        "iteration": at.iteration,
-        "created": at.created,
-        "updated": at.updated,
-        "writer": None if at.writer is None else str(at.writer),
-        "writing": at.writing,
+        "writer": at.writer and str(at.writer),
         "feasible": log.best is not None,
         "best": None if seen is None else {"id": seen.id, **seen.outcomes},
         "violation": None if seen is None else run.problem.infeasibility(seen.outcomes, log.scale()),

@@ -11,9 +11,9 @@ import typer
 from typer.core import TyperGroup
 
 import lcbo
-from lcbo.cli import asking, comparing, inspecting, listing, running, screen
-from lcbo.cli.arguments import EXAMPLES, SpacedLists
-from lcbo.cli.exit_codes import ERROR, INTERRUPTED
+from lcbo.cli import asking, listing, running, screen
+from lcbo.cli.arguments import ERROR, EXAMPLES, INTERRUPTED, SpacedLists
+from lcbo.cli.inspecting import best, export, plot, report, status, unlock
 from lcbo.errors import LcboError
 
 
@@ -23,7 +23,7 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was chosen."""
         with warnings.catch_warnings():
-            screen.one_line_warnings()
+            warnings.showwarning = lambda message, *_, **__: screen.remark(f"lcbo: warning: {message}")
             try:
                 return super().invoke(ctx)
             except (LcboError, ImportError) as error:
@@ -40,7 +40,6 @@ class Commands(TyperGroup):
 
 app = typer.Typer(
     cls=Commands,
-    help="Local constrained Bayesian optimization of expensive, noisy black boxes.",
     epilog="Exit codes: 0 done, 1 error, 2 wrong command line, 3 no feasible design, 4 nothing to hand out, "
     "130 interrupted.",
     no_args_is_help=True,
@@ -55,27 +54,18 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+_VERSION = typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+
+
 @app.callback()
-def main(
-    _version: Annotated[
-        bool,
-        typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True),
-    ] = False,
-) -> None:
+def main(_version: Annotated[bool, _VERSION] = False) -> None:
     """Local constrained Bayesian optimization of expensive, noisy black boxes."""
 
 
 _PANELS: dict[str, list[Callable[..., None]]] = {
-    "Optimize": [running.run, running.resume, running.check, comparing.compare],
+    "Optimize": [running.run, running.resume, running.check, running.compare],
     "By hand or with a queue": [asking.new, asking.ask, asking.tell],
-    "Look at a run": [
-        inspecting.status,
-        inspecting.best,
-        inspecting.plot,
-        inspecting.report,
-        inspecting.export,
-        inspecting.unlock,
-    ],
+    "Look at a run": [status, best, plot, report, export, unlock],
     "Choose from": [listing.problems, listing.methods],
 }
 for _panel, _commands in _PANELS.items():

@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 import math
 import sys
-import time
-import warnings
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lcbo.text import duration
-
 if TYPE_CHECKING:
+    from lcbo.optimizer.log import Log
     from lcbo.optimizer.result import Result
     from lcbo.problem import Problem
     from lcbo.types import Array
@@ -56,66 +52,51 @@ def say(*parts: str | Text | Table) -> None:
 
 def say_json(value: Any) -> None:
     """Print one line of JSON; numbers that are not finite are ``null``."""
-    sys.stdout.write(json.dumps(_finite(value), allow_nan=False) + "\n")
+    finite = json.loads(json.dumps(value), parse_constant=lambda _: None)
+    sys.stdout.write(json.dumps(finite) + "\n")
 
 
-def plain(text: object, style: str = "") -> Text:
+def plain(text: object) -> Text:
     """Return a text without markup or control characters, which could change a terminal."""
     shown = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in str(text))
-    return Text(shown, style=style)
+    return Text(shown)
 
 
-def one_line_warnings() -> None:
-    """Make Python print warnings as one line each."""
-
-    def show(*about: Any, **_: Any) -> None:
-        remark(f"lcbo: warning: {about[0]}")
-
-    warnings.showwarning = show
+def number(value: float | None, digits: int = 6, missing: str = "") -> Text:
+    """Return a number for a table."""
+    there = value is not None and not math.isnan(value)
+    return Text(f"{value:.{digits}g}" if there else missing, justify="right")
 
 
-def number(value: float | None, digits: int = 6) -> Text:
-    """Return a number for a table, empty where there is none."""
-    return Text("" if value is None or math.isnan(value) else f"{value:.{digits}g}")
-
-
-def facts(rows: Mapping[str, object]) -> Table:
-    """Return a table of names and values, one per line."""
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in rows.items():
-        table.add_row(name, value if isinstance(value, Text) else plain(value))
-    return table
+def table(names: Sequence[str], rows: Sequence[Sequence[Text]]) -> Table:
+    """Return a table of at least one row; a column whose first cell is a number is one of numbers."""
+    drawn = Table(box=None, pad_edge=False, header_style="dim")
+    for name, cell in zip(names, rows[0], strict=True):
+        right = cell.justify == "right"
+        drawn.add_column(name, justify="right" if right else "left", no_wrap=right, overflow="fold")
+    for row in rows:
+        drawn.add_row(*row)
+    return drawn
 
 
 def design(problem: Problem, x: Array) -> Table:
     """Return every variable with its value and where it lies between its bounds."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("variable", overflow="fold")
-    for name in ("value", "low", "high"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("")
-    for name, value, low, high in zip(problem.variables, x, problem.lb, problem.ub, strict=True):
-        table.add_row(plain(name), number(value), number(low), number(high), _place(value, low, high))
-    return table
+    rows = [
+        [plain(name), number(value), number(low), number(high), _place(value, low, high)]
+        for name, value, low, high in zip(problem.variables, x, problem.lb, problem.ub, strict=True)
+    ]
+    return table(["variable", "value", "low", "high", ""], rows)
 
 
 def limits(problem: Problem, values: Mapping[str, float], multipliers: Mapping[str, float]) -> Table:
     """Return every constraint with its value and how much room it leaves."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("constraint", overflow="fold")
-    for name in ("value", "slack", "multiplier") if multipliers else ("value", "slack"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("")
-    for constraint in problem.constraints:
-        value = values.get(constraint.name, math.nan)
-        room = float(constraint.slack(value))
-        row = [plain(constraint), number(value), number(room, 4)]
-        if multipliers:
-            row.append(number(multipliers.get(constraint.name), 4))
-        table.add_row(*row, verdict(room))
-    return table
+    rows = []
+    for c in problem.constraints:
+        value = values.get(c.name, math.nan)
+        room = float(c.slack(value))
+        more = [number(multipliers.get(c.name), 4)] if multipliers else []
+        rows.append([plain(c), number(value), number(room, 4), *more, verdict(room)])
+    return table(["constraint", "value", "slack", *["multiplier"] * bool(multipliers), ""], rows)
 
 
 def verdict(room: float) -> Text:
@@ -125,8 +106,23 @@ def verdict(room: float) -> Text:
     return Text("holds", style="green") if room >= 0.0 else Text("violated", style="red")
 
 
-def show_answer(problem: Problem, result: Result) -> None:
-    """Print the design, its constraints and its objective."""
+def best_so_far(log: Log) -> str:
+    """Return the best evaluation of a run in words."""
+    name, seen = log.problem.objective.name, log.incumbent()
+    if seen is None:
+        return "nothing evaluated yet"
+    value = f"{name} = {seen.outcomes[name]:.6g}"
+    if log.best is not None:
+        return f"{value}, feasible as observed (candidate {seen.id})"
+    violation = log.problem.infeasibility(seen.outcomes, log.scale())
+    return f"nothing feasible yet; least violation {violation:.3g} sd, with {value} (candidate {seen.id})"
+
+
+def show_answer(problem: Problem, result: Result, json: bool) -> None:
+    """Print the design, its constraints and its objective, or everything as JSON."""
+    if json:
+        say_json(_answer(problem, result))
+        return
     if result.x is None:
         say(result.message)
         return
@@ -136,41 +132,31 @@ def show_answer(problem: Problem, result: Result) -> None:
     say(f"{problem.objective.name} = {result.fun:.6g} after {result.nfev} evaluations: {result.message}")
 
 
-def answer_json(problem: Problem, result: Result) -> dict[str, Any]:
+def named(problem: Problem, x: Array | None) -> dict[str, float] | None:
+    """Return a point by variable."""
+    return None if x is None else dict(zip(problem.variables, x.tolist(), strict=True))
+
+
+def _answer(problem: Problem, result: Result) -> dict[str, Any]:
     """Return an answer as JSON values, in user units and by name."""
-    named = None if result.x is None else dict(zip(problem.variables, map(float, result.x), strict=True))
-    seen = result.x_observed
+    name = problem.objective.name
     return {
         "success": bool(result.success),
         "message": result.message,
-        "x": named,
+        "x": named(problem, result.x),
         "fun": float(result.fun),
-        "outcomes": {problem.objective.name: float(result.fun), **result.constr},
+        "outcomes": {name: float(result.fun), **result.constr},
         "slack": {str(c): float(c.slack(result.constr.get(c.name, math.nan))) for c in problem.constraints},
         "pof": float(result.pof),
         "multipliers": result.multipliers,
         "kkt": result.kkt,
         "observed": {
-            "x": None if seen is None else dict(zip(problem.variables, map(float, seen), strict=True)),
-            "outcomes": {problem.objective.name: float(result.fun_observed), **result.constr_observed},
+            "x": named(problem, result.x_observed),
+            "outcomes": {name: float(result.fun_observed), **result.constr_observed},
         },
-        "nfev": result.nfev,
-        "nit": result.nit,
-        "nfail": result.nfail,
-        "method": result.method,
+        **{field: result[field] for field in ("nfev", "nit", "nfail", "method")},
         "seed": result.rng,
     }
-
-
-def size(path: Path) -> str:
-    """Return the size of a file in words."""
-    count = path.stat().st_size
-    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"
-
-
-def ago(then: float) -> str:
-    """Return how long ago a moment was, in words."""
-    return f"{duration(max(time.time() - then, 0.0))} ago"
 
 
 def _place(value: float, low: float, high: float) -> Text:
@@ -182,14 +168,6 @@ def _place(value: float, low: float, high: float) -> Text:
     line = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
     mark = ("\N{BLACK CIRCLE}", "yellow" if value in (low, high) else "cyan")
     return Text.assemble((line * at, "dim"), mark, (line * (cells - 1 - at), "dim"))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _finite(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _console(file: TextIO) -> Console:

@@ -11,43 +11,33 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lcbo.compare.run import Truth, run_to_end, write_result
 from lcbo.compare.runner import PlannedRun, run_in_process
-from lcbo.compare.score import best_feasible, rounded
+from lcbo.compare.score import Score, best_feasible, checkpoints, rounded
 from lcbo.errors import ArgumentError
 from lcbo.evaluation.command.command import Command
 from lcbo.evaluation.command.problem_file import Task
-from lcbo.loop.minimize import begun_or_continued
-from lcbo.methods import registry
+from lcbo.evaluation.evaluate import Attempt
+from lcbo.evaluation.evaluator import InProcess
+from lcbo.loop.loop import Loop
+from lcbo.loop.minimize import begun_or_continued, make_evaluator
+from lcbo.loop.progress import ProgressBar
+from lcbo.loop.stopping import MAX_FAILURE_RATE, Stopping
 from lcbo.optimizer.describe import describe_value, differences, rebuild_value
+from lcbo.optimizer.optimizer import Optimizer
 from lcbo.problem import Problem
 from lcbo.problem.sources import describe_problem, from_recipe
 from lcbo.problems import Benchmark, NoisyView
-from lcbo.types import Array
 
 _FILE = "comparison.json"
 _EVALUATION = ("timeout", "retries", "max_failure_rate")
-
-
-@dataclass(frozen=True)
-class Score:
-    """A finished run.
-
-    Attributes:
-        best: best feasible value after 1, 2, ... ``budget`` evaluations, signed so that less is better,
-            infinite before the first; a run that ended early keeps its last value.
-        seconds: processor time of the method, evaluations not counted.
-    """
-
-    best: Array
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -61,12 +51,7 @@ class Comparison:
     def begin(cls, folder: Path, task: Task, *, budget: int, noise: float = 0.0) -> Comparison:
         """Make the folder of a comparison, or open the one that is there.
 
-        Args:
-            folder: of the comparison.
-            task: a problem that a file or the name of a benchmark gives back, and how to run it. Its options
-                are those of the method it names; other methods have their defaults.
-            budget: evaluations of every run.
-            noise: noise level of a benchmark.
+        The options of the task are those of the method it names; other methods have their defaults.
 
         Raises:
             ArgumentError: the problem cannot be evaluated, or the folder holds another comparison.
@@ -74,6 +59,7 @@ class Comparison:
         problem = task.problem.truth if isinstance(task.problem, NoisyView) else task.problem
         if problem.fun is None or problem.source is None:
             raise ArgumentError(task.name, "a problem file with a table [command], or a benchmark", "neither")
+        method = task.settings.get("method", "lcbo")
         given = {
             "name": task.name,
             "problem": describe_problem(problem),
@@ -82,9 +68,7 @@ class Comparison:
             "budget": budget,
             "x0": describe_value(task.start),
             "n_init": task.settings.get("n_init"),
-            "options": {task.settings.get("method", "lcbo"): describe_value(task.options)}
-            if task.options
-            else {},
+            "options": {method: describe_value(task.options)} if task.options else {},
             "evaluation": {name: task.settings[name] for name in _EVALUATION if name in task.settings},
         }
         given = json.loads(json.dumps(given))
@@ -111,10 +95,9 @@ class Comparison:
         assert problem is not None
         return problem
 
-    def plan(self, methods: Iterable[str], seeds: int) -> list[PlannedRun]:
+    def plan(self, methods: Sequence[str], seeds: int) -> list[PlannedRun]:
         """Return the runs wanted: first seed 0 of every method, then seed 1, so that a part is balanced."""
-        known = [registry.spec(method).name for method in dict.fromkeys(methods)]
-        return [self._planned(method, seed) for seed in range(seeds) for method in known]
+        return [self._planned(method, seed) for seed in range(seeds) for method in methods]
 
     def _planned(self, method: str, seed: int) -> PlannedRun:
         files = self.folder / "runs" / method
@@ -130,9 +113,11 @@ class Comparison:
         if isinstance(problem.fun, Command):  # working directories of different runs do not mix
             workdir = planned.store.with_suffix(".evaluations").absolute()
             problem.fun = replace(problem.fun, workdir=str(workdir))
-        truth = Truth(problem, facts["noise"], seed) if isinstance(problem, Benchmark) else None
+        observed = problem
+        if isinstance(problem, Benchmark) and facts["noise"] > 0.0:
+            observed = problem.noisy(rng=seed, sd=facts["noise"])
         with begun_or_continued(
-            problem if truth is None else truth.problem,
+            observed,
             planned.store,
             method=method,
             budget=facts["budget"],
@@ -143,9 +128,10 @@ class Comparison:
         ) as optimizer:
             kept = run_to_end(optimizer, **facts["evaluation"])
             seen = optimizer.log.evaluations
-        told = [{} if o.failed else o.outcomes if truth is None else truth.exact(o.x) for o in seen]
-        best = best_feasible(problem, told)
-        write_result(planned.result, {"best": rounded(best), "seconds": kept["seconds"]})
+        exact = observed is problem
+        told = [o.outcomes if exact or o.failed else problem.evaluate(o.x) for o in seen]
+        best = rounded(best_feasible(problem, told))
+        write_result(planned.result, {"best": best, "seconds": kept["seconds"]})
 
     def scores(self) -> dict[str, list[Score]]:
         """Return all finished runs in the folder, by method."""
@@ -163,6 +149,65 @@ def _lasting(facts: dict[str, Any]) -> dict[str, Any]:
     source = {key: value for key, value in facts["source"].items() if key != "folder"}
     kept = {key: value for key, value in facts.items() if key not in ("name", "evaluation")}
     return {**kept, "source": source}
+
+
+def run_to_end(
+    optimizer: Optimizer,
+    *,
+    at_checkpoint: Callable[[Optimizer], Any] = lambda _: None,
+    timeout: float | None = None,
+    retries: int = 0,
+    max_failure_rate: float = MAX_FAILURE_RATE,
+) -> dict[str, Any]:
+    """Evaluate the rest of a stored run with a budget as `minimize` does, and return what is kept of it.
+
+    Returns:
+        ``seconds``, the processor time of the method without the evaluations, and ``checkpoints``, what
+        ``at_checkpoint`` gave as JSON by number of evaluations (a text). The store keeps both for a run
+        that is made in several parts.
+    """
+    store, budget = optimizer.store, optimizer.budget
+    assert store is not None
+    assert budget is not None
+    kept: dict[str, Any] = store.meta().get("comparison", {"checkpoints": {}, "seconds": 0.0})
+    before, marks = kept["seconds"], checkpoints(budget)
+    stopping = Stopping(max_failure_rate=max_failure_rate)
+    clock = _Clocked(optimizer.problem)
+    evaluator = clock if timeout is None else make_evaluator(optimizer.problem, timeout=timeout)
+
+    def keep(_: object = None) -> None:
+        if optimizer.n_ended in marks:
+            kept["checkpoints"][str(optimizer.n_ended)] = at_checkpoint(optimizer)
+            kept["seconds"] = before + time.process_time() - start - clock.seconds
+            store.set_meta(comparison=kept)
+
+    start = time.process_time()
+    with evaluator, ProgressBar(optimizer, False, stopping) as bar:
+        keep()  # it may have been killed between the tell and the checkpoint
+        Loop(optimizer, evaluator, retries).run(stopping, keep, bar)
+    kept["seconds"] = before + time.process_time() - start - clock.seconds
+    return kept
+
+
+class _Clocked(InProcess):
+    """Evaluates in this process and adds up the processor time that takes."""
+
+    seconds = 0.0
+
+    def wait(self, timeout: float | None = None) -> list[Attempt]:
+        """Evaluate the next candidate."""
+        start = time.process_time()
+        finished = super().wait(timeout)
+        self.seconds += time.process_time() - start
+        return finished
+
+
+def write_result(path: Path, result: Mapping[str, Any]) -> None:
+    """Write the result of a finished run; the file appears complete or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(".tmp")
+    fresh.write_text(json.dumps(result, separators=(",", ":")) + "\n")
+    fresh.replace(path)
 
 
 if __name__ == "__main__":

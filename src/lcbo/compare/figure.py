@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lcbo.compare.comparison import Comparison, Score
-from lcbo.compare.score import Spread
-from lcbo.compare.table import rows
+from lcbo.compare.comparison import Comparison
+from lcbo.compare.score import Score, Spread, score_table
 from lcbo.types import Array
 
 # Okabe and Ito's colors, which color-blind people can tell apart; the dashes help where lines cross.
@@ -32,18 +31,16 @@ def draw_figure(comparison: Comparison, path: Path) -> None:
     at = np.arange(1, facts["budget"] + 1)
     bands = {method: _band(runs) for method, runs in scores.items()}
     good, bad = _limits(list(bands.values()))
-    for number, row in enumerate(rows(scores, objective.sign)):
+    for number, row in enumerate(score_table(scores, objective.sign).to_dict("records")):
         low, median, high = bands[row["method"]]
         color, dash = _COLORS[number % len(_COLORS)], _DASHES[number // len(_COLORS) % len(_DASHES)]
-        short = row["feasible"] < row["runs"]
-        counts = f"\n{row['feasible']} of {row['runs']} runs feasible" if short else ""
+        label = row["method"]
+        if row["feasible"] < row["runs"]:
+            label += f"\n{row['feasible']} of {row['runs']} runs feasible"
         line = objective.sign * np.where(np.isfinite(median), median, np.nan)
-        axes.step(at, line, where="post", color=color, ls=dash, lw=2, label=row["method"] + counts)
-        edge = objective.sign * np.where(np.isfinite(high), high, 2.0 * bad - good)
-        begun = np.isfinite(low)
-        axes.fill_between(
-            at, objective.sign * low, edge, where=begun, step="post", color=color, alpha=0.15, lw=0
-        )
+        axes.step(at, line, where="post", color=color, ls=dash, lw=2, label=label)
+        edges = objective.sign * low, objective.sign * np.where(np.isfinite(high), high, 2.0 * bad - good)
+        axes.fill_between(at, *edges, where=np.isfinite(low), step="post", color=color, alpha=0.15, lw=0)
     known = getattr(problem, "best_known", None)
     if known is not None and abs(objective.sign * known.value - good) < bad - good:
         axes.axhline(known.value, color="0.3", lw=1, ls=":", label=f"best known {known.value:.5g}")
@@ -52,25 +49,24 @@ def draw_figure(comparison: Comparison, path: Path) -> None:
     axes.set(xlim=(0, facts["budget"]), ylim=ends, xlabel="evaluations")
     direction = "maximized" if objective.maximize else "minimized"
     axes.set_ylabel(f"best feasible {objective.name} ({direction})".replace("$", r"\$"))
-    seeds = max((len(runs) for runs in scores.values()), default=0)
+    seeds = max(len(runs) for runs in scores.values())
     noise = f", noise {facts['noise']:g}, scored without noise" if facts["noise"] else ""
-    axes.set_title(
-        f"{facts['name']}{noise}: median and quartiles of {seeds} runs".replace("$", r"\$"), fontsize=11
-    )
+    title = f"{facts['name']}{noise}: median and quartiles of {seeds} runs"
+    axes.set_title(title.replace("$", r"\$"), fontsize=11)
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9)
     figure.savefig(path, dpi=120)
 
 
-def _band(runs: Sequence[Score]) -> tuple[Array, Array, Array]:
+def _band(runs: Sequence[Score]) -> Array:
+    """Return lower quartile, median and upper quartile after 1, 2, ... evaluations, as rows."""
     spreads = [Spread.of(values) for values in np.array([run.best for run in runs]).T]
-    low, median, high = np.array([(s.low, s.median, s.high) for s in spreads]).T
-    return low, median, high
+    return np.array([(s.low, s.median, s.high) for s in spreads]).T
 
 
-def _limits(bands: Sequence[tuple[Array, Array, Array]]) -> tuple[float, float]:
+def _limits(bands: Sequence[Array]) -> tuple[float, float]:
     """Return the best value and one that nearly all of the curves stay below; the start may be far above."""
-    values = np.concatenate([np.concatenate(band) for band in bands]) if bands else np.array([])
+    values = np.concatenate(bands, axis=None)
     values = values[np.isfinite(values)]
     if not values.size:
         return 0.0, 1.0

@@ -14,12 +14,18 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
 
 from lcbo.errors import LcboError
 from lcbo.store.store import tells_in
+from lcbo.text import duration
 
 _LACKING = 69  # exit code of a run that needs an extra which is not installed
 _PATIENCE = 10.0  # seconds an interrupted run has to clean up before it is ended
@@ -52,77 +58,89 @@ class PlannedRun:
         """Task, label and seed in one text."""
         return f"{self.task}/{self.label}/{self.seed}"
 
-    @property
-    def log(self) -> Path:
-        """The file with what the run printed."""
-        return self.store.with_suffix(".log")
 
-
-@dataclass
 class Progress:
     """Where a comparison stands.
 
     Attributes:
+        runs: the runs wanted.
         done: finished runs.
         running: by name, evaluations that runs under way have made.
         missing: runs not finished.
         failed: by name, the last line a run printed before it ended without a result.
         skipped: by name, why a run cannot be made here.
-        seconds: by name, how long runs took that this runner finished.
+        seconds: how long the runs took that were finished since.
     """
 
-    done: list[PlannedRun] = field(default_factory=list)
-    running: dict[str, int] = field(default_factory=dict)
-    missing: list[PlannedRun] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)
-    skipped: dict[str, str] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
+    def __init__(self, runs: Iterable[PlannedRun]) -> None:
+        self.runs = list(runs)
+        self.done = [run for run in self.runs if run.result.exists()]
+        done = {run.name for run in self.done}
+        self.missing = [run for run in self.runs if run.name not in done]
+        self.running: dict[str, int] = {}
+        self.failed: dict[str, str] = {}
+        self.skipped: dict[str, str] = {}
+        self.seconds: list[float] = []
 
-    @classmethod
-    def of(cls, runs: Iterable[PlannedRun]) -> Progress:
-        """Return which runs are finished and which are not."""
-        progress = cls()
-        for run in runs:
-            (progress.done if run.result.exists() else progress.missing).append(run)
-        return progress
+    def table(self, jobs: int = 1) -> Table:
+        """Return finished runs over wanted runs by label and task, what runs now, and the time left."""
+        title = f"{len(self.done)} of {len(self.runs)} runs done"
+        if self.seconds and self.missing:
+            left = sum(1.0 - self.running.get(run.name, 0) / run.budget for run in self.missing)
+            title += f", about {duration(left * fmean(self.seconds) / jobs)} left"
+        if self.failed:
+            title += f", {len(self.failed)} failed"
+        tasks = list(dict.fromkeys(run.task for run in self.runs))
+        table = Table("method", *tasks, title=title, title_justify="left")
+        done = {run.name for run in self.done}
+        for label in dict.fromkeys(run.label for run in self.runs):
+            row = []
+            for task in tasks:
+                here = [r for r in self.runs if r.label == label and r.task == task]
+                now = [f"{self.running[r.name] / r.budget:.0%}" for r in here if r.name in self.running]
+                counts = f"{sum(r.name in done for r in here)}/{len(here)}"
+                row.append(" ".join([counts, *now]) if here else "")
+            table.add_row(label, *row)
+        return table
+
+    def troubles(self) -> list[str]:
+        """Return one line for every reason to skip runs and for every run that failed."""
+        reasons: dict[str, list[str]] = {}
+        for name, reason in self.skipped.items():
+            reasons.setdefault(reason, []).append(name)
+        skipped = [f"skipped {len(names)} runs ({names[0]}, ...): {why}" for why, names in reasons.items()]
+        return skipped + [f"failed {name}: {words}" for name, words in self.failed.items()]
 
 
 def compare(
-    runs: Sequence[PlannedRun],
-    *,
-    jobs: int,
-    watch: Callable[[Progress], None] = lambda _: None,
-    poll: float = 0.5,
+    runs: Iterable[PlannedRun], *, jobs: int, console: Console | None = None, poll: float = 0.5
 ) -> Progress:
-    """Run everything that has no result, ``jobs`` runs at a time.
+    """Run everything that has no result in this order, ``jobs`` runs at a time, and return the end of it.
 
-    Args:
-        runs: the runs wanted, in the order they are to be made.
-        jobs: processes at a time.
-        watch: called again and again with the progress.
-        poll: seconds between looks at the processes.
+    A console that is a terminal shows the progress; ``poll`` is the time between looks at the processes.
     """
-    progress = Progress.of(runs)
+    progress = Progress(runs)
     queue, alive = list(progress.missing), dict[str, tuple[PlannedRun, subprocess.Popen[bytes], float]]()
-    try:
-        while queue or alive:
-            while queue and len(alive) < jobs:
-                run = queue.pop(0)
-                alive[run.name] = run, _start(run), time.monotonic()
-            for name, (run, process, begun) in list(alive.items()):
-                if process.poll() is not None:
-                    del alive[name]
-                    _settle(progress, run, process, time.monotonic() - begun)
-            progress.running = {name: tells_in(run.store) for name, (run, _, _) in alive.items()}
-            watch(progress)
-            if alive:
-                time.sleep(poll)
-    finally:
-        for _, process, _ in alive.values():
-            _hang_up(process)
-        for _, process, _ in alive.values():
-            process.wait()
-    progress.running = {}
+    visible = console if console is not None and console.is_terminal else Console(quiet=True)
+    with Live(console=visible, refresh_per_second=2) as live:
+        try:
+            while queue or alive:
+                while queue and len(alive) < jobs:
+                    run = queue.pop(0)
+                    alive[run.name] = run, _start(run), time.monotonic()
+                for name, (run, process, begun) in list(alive.items()):
+                    if process.poll() is not None:
+                        del alive[name]
+                        _settle(progress, run, process, time.monotonic() - begun)
+                progress.running = {name: tells_in(run.store) for name, (run, _, _) in alive.items()}
+                live.update(progress.table(jobs))
+                if alive:
+                    time.sleep(poll)
+        finally:
+            for _, process, _ in alive.values():
+                _hang_up(process)
+            for _, process, _ in alive.values():
+                process.wait()
     return progress
 
 
@@ -156,8 +174,8 @@ def _end_with_the_runner() -> None:
 
 def _start(run: PlannedRun) -> subprocess.Popen[bytes]:
     """Start the process of one run; its output goes to the run's log."""
-    run.log.parent.mkdir(parents=True, exist_ok=True)
-    with run.log.open("wb") as log:
+    run.store.parent.mkdir(parents=True, exist_ok=True)
+    with run.store.with_suffix(".log").open("wb") as log:
         return subprocess.Popen(
             [sys.executable, *run.command],
             stdout=log,
@@ -171,11 +189,11 @@ def _start(run: PlannedRun) -> subprocess.Popen[bytes]:
 def _settle(progress: Progress, run: PlannedRun, process: subprocess.Popen[bytes], seconds: float) -> None:
     """Note how a run ended."""
     _hang_up(process)
-    lines = run.log.read_text(errors="replace").strip().splitlines()
+    lines = run.store.with_suffix(".log").read_text(errors="replace").strip().splitlines()
     words = lines[-1] if lines else f"exit code {process.returncode}"
     if run.result.exists():
         progress.done.append(run)
-        progress.seconds[run.name] = seconds
+        progress.seconds.append(seconds)
     elif process.returncode == _LACKING:
         progress.skipped[run.name] = words
     else:

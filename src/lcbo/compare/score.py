@@ -12,11 +12,53 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from lcbo.problem import Problem
 from lcbo.types import Array
 
 _POINTS = 100  # at most so many checkpoints in a run
+
+
+@dataclass(frozen=True)
+class Score:
+    """A finished run.
+
+    Attributes:
+        best: best feasible value after 1, 2, ... ``budget`` evaluations, signed so that less is better,
+            infinite before the first; a run that ended early keeps its last value.
+        seconds: processor time of the method, evaluations not counted.
+    """
+
+    best: Array
+    seconds: float
+
+
+def score_table(scores: Mapping[str, Sequence[Score]], sign: float) -> pd.DataFrame:
+    """Return a row per method, best median first, with what it reached; ``sign`` is the objective's.
+
+    ``median`` and quartiles are those of the best feasible value over all runs, one without a feasible point
+    being the worst, and NaN where they fall on such a run. ``feasible`` counts the runs with a feasible
+    point; ``first_feasible`` (evaluations to it) and ``seconds`` (of the method itself) are medians.
+    """
+    spreads = {method: Spread.of([run.best[-1] for run in runs]) for method, runs in scores.items()}
+    rows = []
+    for method, at in sorted(spreads.items(), key=lambda item: (item[1].median, item[1].low)):
+        runs = scores[method]
+        first = Spread.of([first_feasible(run.best) or math.inf for run in runs])
+        rows.append(
+            {
+                "method": method,
+                "median": sign * at.median,
+                "lower_quartile": at.low if sign > 0 else -at.high,
+                "upper_quartile": at.high if sign > 0 else -at.low,
+                "runs": len(runs),
+                "feasible": sum(math.isfinite(run.best[-1]) for run in runs),
+                "first_feasible": first.median,
+                "seconds": round(Spread.of([run.seconds for run in runs]).median, 2),
+            }
+        )
+    return pd.DataFrame(rows).replace([math.inf, -math.inf], math.nan)
 
 
 def checkpoints(budget: int) -> npt.NDArray[np.int64]:
@@ -50,21 +92,14 @@ def rounded(values: Sequence[float] | Array) -> list[float | None]:
 
 
 def quantile(values: npt.ArrayLike, level: float) -> float:
-    """Return the quantile by linear interpolation between order statistics; NaN without values.
-
-    Infinite as soon as an infinite value has a weight in it.
-    """
+    """Return the quantile by linear interpolation between order statistics; NaN without values."""
     v = np.sort(np.asarray(values, dtype=np.float64))
     if not v.size:
         return math.nan
     position = level * (v.size - 1)
-    below = math.floor(position)
-    share = position - below
-    if share < 1e-12:
-        return float(v[below])
-    if not math.isfinite(v[below + 1]):
-        return math.inf
-    return float((1.0 - share) * v[below] + share * v[below + 1])
+    below, above = float(v[math.floor(position)]), float(v[math.ceil(position)])
+    share = position % 1.0
+    return (1.0 - share) * below + share * above if math.isfinite(above) else above
 
 
 @dataclass(frozen=True)
@@ -81,5 +116,4 @@ class Spread:
         """Return the spread of the values that are not NaN."""
         v = np.asarray(values, dtype=np.float64)
         v = v[~np.isnan(v)]
-        low, median, high = (quantile(v, level) for level in (0.25, 0.5, 0.75))
-        return cls(low, median, high, v.size)
+        return cls(quantile(v, 0.25), quantile(v, 0.5), quantile(v, 0.75), v.size)

@@ -23,17 +23,11 @@ current: ContextVar[int | None] = ContextVar("current", default=None)
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt at an evaluation that has ended.
-
-    Attributes:
-        evaluation: done or failed.
-        error: the exception behind a failure; out of another process only an `OutcomeError` comes back.
-        late: whether it had been given up before.
-    """
+    """One attempt at an evaluation that has ended, done or failed."""
 
     evaluation: Evaluation
-    error: BaseException | None = None
-    late: bool = False
+    error: BaseException | None = None  # behind a failure; from another process only an OutcomeError comes
+    late: bool = False  # whether it had been given up before
 
     def portable(self) -> Attempt:
         """Return the attempt without an exception that need not survive the way to another process."""
@@ -45,12 +39,8 @@ def evaluate(problem: Problem, candidate: Evaluation, *, numbered: bool = True) 
     """Evaluate one candidate and record where, when and for how long.
 
     Any exception but ``KeyboardInterrupt`` (a simulator that calls ``sys.exit`` must not end the run) and
-    any value that is not finite makes a failed evaluation.
-
-    Args:
-        problem: a problem with a function, which gets a copy of the point.
-        candidate: the evaluation, pending; a worker its record names stays.
-        numbered: whether the function may name files by the candidate's id.
+    any value that is not finite makes a failed evaluation. A worker the candidate's record names stays.
+    ``numbered`` says whether the function may name files by the candidate's id.
     """
     assert problem.fun is not None
     started, clock = time.time(), time.perf_counter()

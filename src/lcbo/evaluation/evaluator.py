@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from types import TracebackType
 from typing import Self
 
 from lcbo.evaluation.evaluate import Attempt, evaluate
@@ -13,10 +12,7 @@ from lcbo.types import Evaluation
 
 
 class Evaluator(ABC):
-    """Evaluates candidates, ``slots`` of them at once.
-
-    Leaving it as a context closes it.
-    """
+    """Evaluates candidates, ``slots`` of them at once; leaving it as a context closes it."""
 
     @property
     @abstractmethod
@@ -38,9 +34,7 @@ class Evaluator(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -11,10 +11,9 @@ import pickle
 import time
 import traceback
 import uuid
-from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import cloudpickle
 
@@ -27,32 +26,27 @@ from lcbo.types import Evaluation
 _REFRESH = 2.0  # seconds between looks at the size of a Dask cluster, which may grow and shrink
 
 
-@dataclass(frozen=True)
-class _Task:
+class _Task(NamedTuple):
     candidate: Evaluation
     began: float  # wall clock
     deadline: float  # monotonic clock
 
 
 class FutureEvaluator(Evaluator):
-    """Hands evaluations to an executor.
+    """Hands evaluations to an executor, which it does not shut down.
 
-    Args:
-        problem: a problem with a function.
-        executor: the executor; it is not shut down.
-        timeout: seconds from handing an evaluation over until it is given up.
-        slots: evaluations handed over at once; by default as many as the executor has workers, and with
-            Dask, whose messages take a while, one more that waits at the scheduler: a freed worker has work
-            at once. Not with a timeout, which would run while it waits.
+    The ``timeout`` runs from handing an evaluation over. There are as many slots as the executor has workers;
+    with Dask, whose messages take a while, one more that waits at the scheduler: a freed worker has work at
+    once. Not with a timeout, which would run while it waits.
     """
 
     def __init__(
         self, problem: Problem, executor: Executor, timeout: float | None = None, slots: int | None = None
     ) -> None:
         self._problem, self._executor, self._timeout = problem, executor, timeout
-        self._dask = hasattr(getattr(executor, "_client", None), "nthreads")
-        ahead = 1 if self._dask and timeout is None else 0
-        self._size = _size_of(executor, ahead) if slots is None else lambda: slots
+        self._client: Any = getattr(executor, "_client", None)
+        self._dask = hasattr(self._client, "nthreads")
+        self._stated_slots = slots
         self._known_size, self._looked = self._size(), time.monotonic()
         self._running: dict[Future[Any], _Task] = {}
         self._given_up: dict[Future[Any], _Task] = {}
@@ -65,11 +59,7 @@ class FutureEvaluator(Evaluator):
         return self._known_size - len(self._given_up)
 
     def submit(self, candidate: Evaluation) -> None:
-        """Hand a candidate over.
-
-        Raises:
-            WorkerError: the executor is broken or was shut down.
-        """
+        """Hand a candidate over; `WorkerError` when the executor is broken or was shut down."""
         try:
             future = self._hand_over(candidate)
         except RuntimeError as error:
@@ -104,6 +94,19 @@ class FutureEvaluator(Evaluator):
         self._running.clear()
         self._given_up.clear()
 
+    def _size(self) -> int:
+        if self._stated_slots is not None:
+            return self._stated_slots
+        if self._dask:
+            only = getattr(self._executor, "_kwargs", {}).get("workers")
+            threads = sum(self._client.nthreads(only).values())
+            return max(1, int(threads)) + (1 if self._timeout is None else 0)
+        for name in ("_max_workers", "num_workers"):  # the standard library and loky; mpi4py
+            size = getattr(self._executor, name, None)
+            if isinstance(size, int) and size > 0:
+                return size
+        raise ArgumentError("slots", "how many evaluations the executor runs at once (it does not say)", None)
+
     def _hand_over(self, candidate: Evaluation) -> Future[Any]:
         if isinstance(self._executor, ThreadPoolExecutor):
             return self._executor.submit(evaluate, self._problem, candidate)
@@ -128,7 +131,6 @@ class FutureEvaluator(Evaluator):
         return replace(attempt, late=late)
 
     def _overdue(self) -> list[Attempt]:
-        """Give up what has passed its deadline."""
         now = time.monotonic()
         overdue = {future: task for future, task in self._running.items() if now >= task.deadline}
         finished = []
@@ -145,17 +147,3 @@ class FutureEvaluator(Evaluator):
 def evaluate_pickled(payload: bytes, candidate: Evaluation, token: str) -> Attempt:  # noqa: ARG001
     """Evaluate with a pickled problem, on the executor's side; ``token`` makes every call a different one."""
     return evaluate(pickle.loads(payload), candidate).portable()
-
-
-def _size_of(executor: Executor, ahead: int) -> Callable[[], int]:
-    """Return a function that tells how many evaluations an executor runs at once, and ``ahead`` of Dask's."""
-    client: Any = getattr(executor, "_client", None)
-    if hasattr(client, "nthreads"):
-        only = getattr(executor, "_kwargs", {}).get("workers")
-        return lambda: max(1, sum(client.nthreads(only).values())) + ahead
-    for name in ("_max_workers", "num_workers"):  # the standard library and loky; mpi4py
-        size = getattr(executor, name, None)
-        if isinstance(size, int) and size > 0:
-            return lambda: size
-    expected = "how many evaluations the executor runs at once (it does not say)"
-    raise ArgumentError("slots", expected, None)

@@ -15,7 +15,7 @@ from lcbo.evaluation.supervised import SupervisedWorker
 from lcbo.problem import Problem
 from lcbo.types import Evaluation
 
-THREAD_LIMITS = (
+THREAD_LIMITS = (  # each worker gets its share of the cores
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -30,15 +30,12 @@ _FAREWELL = 1.0  # seconds an idle worker gets to leave of its own accord
 class ProcessPool(Evaluator):
     """Worker processes, each evaluating one candidate at a time.
 
-    A worker that dies or exceeds the timeout costs its evaluation and is replaced.
-
-    Args:
-        problem: a problem with a function; whatever cloudpickle can send will do, so a lambda or a
-            function of a notebook or of a script without a main guard works.
-        workers: number of worker processes.
-        timeout: seconds an evaluation may take before its worker is killed.
-        slots: evaluations accepted at once, by default one per worker; the rest waits for a free one.
+    A worker that dies or exceeds the timeout costs its evaluation and is replaced. Whatever function
+    cloudpickle can send will do, so a lambda or one of a notebook or of a script without a main guard works.
+    With more ``slots`` than workers, evaluations wait for a free one.
     """
+
+    slots = 0  # until it is made
 
     def __init__(
         self, problem: Problem, workers: int, timeout: float | None = None, slots: int | None = None
@@ -46,8 +43,9 @@ class ProcessPool(Evaluator):
         if os.name != "posix":
             raise ArgumentError("workers", "an executor (worker processes need Linux or macOS)", workers)
         self._problem, self._timeout = problem, timeout
-        self._slots = workers if slots is None else slots
-        self._environment = worker_environment(workers)
+        self.slots = workers if slots is None else slots
+        share = str(max(1, available_cores() // workers))
+        self._environment = dict.fromkeys(THREAD_LIMITS, share) | dict(os.environ)  # the user's limits stay
         self._queue: deque[Evaluation] = deque()
         self._finished: list[Attempt] = []
         self._failed_starts, self._loaded, self._failure = 0, False, ""
@@ -59,22 +57,13 @@ class ProcessPool(Evaluator):
             self.close()
             raise
 
-    @property
-    def slots(self) -> int:
-        """How many evaluations may be under way."""
-        return self._slots
-
     def submit(self, candidate: Evaluation) -> None:
         """Give the candidate to a free worker, or keep it until there is one."""
         self._queue.append(candidate)
         self._assign()
 
     def wait(self, timeout: float | None = None) -> list[Attempt]:
-        """Return what has finished, at least one unless ``timeout`` seconds pass or nothing is under way.
-
-        Raises:
-            WorkerError: the problem cannot be loaded in a worker.
-        """
+        """Return what has finished; `WorkerError` when the problem cannot be loaded in a worker."""
         until = math.inf if timeout is None else time.monotonic() + timeout
         while self._under_way() and not self._finished and not self._failure:
             self._poll(until)
@@ -132,10 +121,8 @@ class ProcessPool(Evaluator):
         self._assign()
 
     def _hear(self, worker: SupervisedWorker) -> None:
-        """Take one message of a worker."""
-        was_ready, attempt = worker.ready, worker.hear()
-        if attempt is not None:
-            self._finished.append(attempt)
+        was_ready = worker.ready
+        self._finished += worker.hear()
         if worker.ready and not was_ready:
             self._loaded, self._failed_starts = True, 0
 
@@ -146,9 +133,7 @@ class ProcessPool(Evaluator):
         how, output = worker.last_words()
         worker.release()
         self._workers.remove(worker)
-        attempt = worker.lose_task(how, output)
-        if attempt is not None:
-            self._finished.append(attempt)
+        self._finished += worker.lose_task(how, output)
         if not worker.ready:
             self._failed_starts += 1
             if (worker.broken and not self._loaded) or self._failed_starts >= _FAILED_STARTS:
@@ -156,15 +141,6 @@ class ProcessPool(Evaluator):
                 self._failure = f"the function cannot be loaded in a worker process, which {how}:\n{said}"
                 return
         self._workers.append(SupervisedWorker(self._problem, self._environment))
-
-
-def worker_environment(workers: int) -> dict[str, str]:
-    """Return the environment of a worker, whose thread limits are its share of the cores.
-
-    A limit the user has set stays.
-    """
-    share = str(max(1, available_cores() // workers))
-    return dict.fromkeys(THREAD_LIMITS, share) | dict(os.environ)
 
 
 def available_cores() -> int:

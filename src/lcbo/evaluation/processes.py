@@ -43,8 +43,8 @@ def members(root: int) -> list[int]:
     return sorted(found - {root})
 
 
-def kill_members(root: int, patience: float = 5.0) -> bool:
-    """Kill the members of ``root`` until none is left; False when some survive ``patience`` seconds.
+def kill_members(root: int, patience: float = 5.0) -> None:
+    """Kill the members of ``root`` until none is left, or ``patience`` seconds have passed.
 
     Those forked while the others were killed are found in the next round. A process in uninterruptible
     sleep (a hung network disk) cannot be killed.
@@ -54,18 +54,17 @@ def kill_members(root: int, patience: float = 5.0) -> bool:
         for pid in alive:
             kill(pid)
         if time.monotonic() > deadline:
-            return False
+            return
         time.sleep(pause)
         pause = min(2 * pause, 0.05)
-    return True
 
 
-def kill_tree(root: int, patience: float = 5.0) -> bool:
+def kill_tree(root: int, patience: float = 5.0) -> None:
     """Kill a process and its members."""
     alive = members(root)  # found while their parent lives: a member with a session of its own is lost later
     for pid in [root, *alive]:
         kill(pid)
-    return kill_members(root, patience)
+    kill_members(root, patience)
 
 
 def kill(pid: int) -> None:

@@ -34,19 +34,14 @@ _PATIENCE = 8.0  # seconds its supervisor gets to end the tree
 class SupervisedWorker:
     """A worker process; see `lcbo.evaluation.worker` for what goes on inside.
 
-    Args:
-        problem: the problem whose function it evaluates. It is pickled anew for every worker, because a
-            noisy benchmark gives each copy a noise of its own.
-        environment: its environment variables.
+    The problem is pickled anew for every worker: a noisy benchmark gives each copy a noise of its own.
 
     Attributes:
-        name: ``host:pid``.
         connection: gives its messages.
         control: becomes readable when it has ended.
         ready: whether it has loaded the problem.
         listening: whether more messages may come.
-        task: the candidate it evaluates.
-        began: when it began with that, in seconds since the epoch.
+        task: the candidate it evaluates, since ``began`` (seconds since the epoch).
         deadline: when it is to be killed or, once it is, given up; monotonic clock.
         overdue: why it is to be killed at the deadline.
         killed: why it was killed, empty before that.
@@ -87,39 +82,31 @@ class SupervisedWorker:
         with contextlib.suppress(OSError):
             self.connection.send((self.task, timeout))
 
-    def hear(self) -> Attempt | None:
-        """Take its next message; returns the attempt it has ended, if that is what it says."""
+    def hear(self) -> list[Attempt]:
+        """Take its next message and return the attempt it has ended, if that is what it says."""
         try:
             kind, *content = self.connection.recv()
         except Exception:  # the end of the stream, or something else wrote to it
             self.listening = False
             self.deadline = min(self.deadline, time.monotonic() + 1.0)
             self.overdue = "the worker process lost its connection"
-            return None
+            return []
         if kind == "ready":
             self.ready = True
         elif kind == "broken":
             self.broken = content[0]
         elif kind == "done":
             attempt, leaves_processes = content
-            self._free()
+            self.task, self.deadline = None, math.inf
             if leaves_processes:
                 self.kill("its failed evaluation left processes behind")
-            assert isinstance(attempt, Attempt)
-            return attempt
-        return None
+            return [attempt]
+        return []
 
-    def lose_task(self, how: str, output: str) -> Attempt | None:
+    def lose_task(self, how: str, output: str) -> list[Attempt]:
         """Return the attempt it has not ended and never will, as failed."""
-        if self.task is None:
-            return None
         reason = self.killed or f"the worker process {how}"
-        attempt = Attempt(lost(self.task, reason, self.began, output))
-        self._free()
-        return attempt
-
-    def _free(self) -> None:
-        self.task, self.deadline = None, math.inf
+        return [] if self.task is None else [Attempt(lost(self.task, reason, self.began, output))]
 
     def dismiss(self) -> None:
         """Let it leave of its own accord, which runs the exit handlers of the user's modules."""
@@ -180,7 +167,6 @@ def _write(file: Any, problem: Problem) -> None:
 
 
 def _described(status: int | None) -> str:
-    """Return a wait status in words."""
     if status is None:
         return "was killed"
     if not os.WIFSIGNALED(status):

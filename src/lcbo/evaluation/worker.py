@@ -40,11 +40,9 @@ _SUBREAPER, _PARENT_DEATH_SIGNAL = 36, 1  # options of Linux's prctl
 def main(control_fd: int, connection_fd: int, payload_fd: int, parent: int) -> None:
     """Fork the evaluating process and supervise it.
 
-    Args:
-        control_fd: socket to the pool; when its other end closes, the tree is killed.
-        connection_fd: where the evaluating process gets tasks and sends results.
-        payload_fd: file with the search path as a line of JSON, then the pickled problem.
-        parent: process id of the pool.
+    ``control_fd`` leads to the pool, whose process is ``parent``; when its other end closes, the tree is
+    killed. Over ``connection_fd`` the evaluating process gets tasks and sends results. The file of
+    ``payload_fd`` holds the search path as a line of JSON, then the pickled problem.
     """
     with mmap.mmap(payload_fd, 0, prot=mmap.PROT_READ) as payload:
         sys.path[:] = json.loads(payload.readline())
@@ -78,20 +76,18 @@ def main(control_fd: int, connection_fd: int, payload_fd: int, parent: int) -> N
 
 
 class Supervisor:
-    """Watches over the evaluating process.
+    """Watches over the evaluating process ``child``, for the pool with process id ``parent``.
 
-    Args:
-        control: socket to the pool.
-        leash: socket to the evaluating process, which asks for a sweep after every evaluation.
-        child: its process id.
-        output: read end of the pipe it prints to.
-        wake: gets a byte when a child ends.
-        parent: process id of the pool.
+    Over ``leash`` the child asks for a sweep after every evaluation; it prints to the pipe ``output``, and
+    ``wake`` gets a byte when one of our children ends.
     """
 
     def __init__(
         self, control: socket.socket, leash: socket.socket, child: int, output: int, wake: int, parent: int
     ) -> None:
+        from lcbo.evaluation import processes  # not found before the search path is known
+
+        self._processes = processes
         self._control, self._leash, self._child, self._parent = control, leash, child, parent
         self._output, self._wake = output, wake
         self._printed = b""
@@ -100,8 +96,6 @@ class Supervisor:
 
     def run(self) -> None:
         """Watch until the child has ended or is to be ended, then end everything and say how it went."""
-        from lcbo.evaluation.processes import kill_members
-
         watched: list[Any] = [self._control, self._leash, self._output, self._wake]
         # A copy of the pool's end of the socket, in another child of its process, hides that it is gone.
         while os.getppid() == self._parent:
@@ -118,7 +112,7 @@ class Supervisor:
                 self._reap()
             if self._status is not None or self._control in ready:
                 break
-        kill_members(os.getpid())
+        self._processes.kill_members(os.getpid())
         self._reap()
         self._read_output(pieces=8)
         last = {"status": self._status, "output": self._printed.decode(errors="replace")}
@@ -143,14 +137,12 @@ class Supervisor:
 
     def _sweep(self) -> None:
         """Kill what the evaluation left to us, forget what it printed, and let the child go on."""
-        from lcbo.evaluation.processes import kill
-
         self._read_output(pieces=8)
         self._printed = b""
         deadline = time.monotonic() + 1.0
         while (strays := self._strays()) and time.monotonic() < deadline:
             for pid in strays:
-                kill(pid)
+                self._processes.kill(pid)
             time.sleep(0.001)
             self._reap()
         with contextlib.suppress(OSError):
@@ -158,13 +150,11 @@ class Supervisor:
 
     def _strays(self) -> list[int]:
         """Return our children beside the evaluating process; Linux lists them at little cost."""
-        from lcbo.evaluation.processes import children
-
         try:
             with open(f"/proc/self/task/{os.getpid()}/children") as file:
                 ours = [int(pid) for pid in file.read().split()]
         except OSError:
-            ours = children(os.getpid())
+            ours = self._processes.children(os.getpid())
         return [pid for pid in ours if pid != self._child]
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from lcbo.errors import OutcomeError, TooManyFailuresError, WorkerError
 from lcbo.evaluation.evaluate import Attempt
 from lcbo.evaluation.evaluator import Evaluator
-from lcbo.loop.interrupt import Interrupts
+from lcbo.loop.interrupt import shield
 from lcbo.loop.progress import ProgressBar
 from lcbo.loop.stopping import Stopping
 from lcbo.optimizer import answer
@@ -26,20 +26,12 @@ class Loop:
 
     Candidates handed out earlier and never told (a resumed run) come first, in their order. With one slot
     whole batches are asked for, so a run does not depend on where its evaluations take place; with more,
-    every freed slot gets new work at once and nobody waits for a straggler.
-
-    Args:
-        optimizer: the run.
-        evaluator: where evaluations take place.
-        interrupts: shields the optimizer from Ctrl-C.
-        retries: how often a failed evaluation is tried again.
+    every freed slot gets new work at once and nobody waits for a straggler. A failed evaluation is tried
+    again ``retries`` times.
     """
 
-    def __init__(
-        self, optimizer: Optimizer, evaluator: Evaluator, interrupts: Interrupts, retries: int
-    ) -> None:
-        self._optimizer, self._evaluator, self._interrupts = optimizer, evaluator, interrupts
-        self._retries = retries
+    def __init__(self, optimizer: Optimizer, evaluator: Evaluator, retries: int) -> None:
+        self._optimizer, self._evaluator, self._retries = optimizer, evaluator, retries
         self._waiting: deque[Evaluation] = deque(optimizer.pending)
         self._running: dict[int, Evaluation] = {}
         self._ended: deque[Attempt] = deque()  # and not yet told
@@ -47,32 +39,22 @@ class Loop:
         self._succeeded = any(e.status == "done" and e.role != "data" for e in optimizer.log.evaluations)
         self._last: Attempt | None = None  # that failed
 
-    @property
-    def busy(self) -> int:
-        """Evaluations under way."""
-        return len(self._running)
-
     def run(self, stopping: Stopping, callback: Callback | None, bar: ProgressBar) -> str:
-        """Evaluate until something says stop and return the reason.
-
-        Raises:
-            OutcomeError: the function returns something of the wrong form before it ever succeeded.
-            TooManyFailuresError: no evaluation succeeded.
-            WorkerError: the evaluator cannot evaluate any more.
-        """
+        """Evaluate until something says stop and return the reason; the errors are those of `minimize`."""
         reason = None
         while reason is None:
             self._fill()
-            bar.update(self.busy, self._evaluator.slots)
+            bar.update(len(self._running), self._evaluator.slots)
             if not self._running and self._evaluator.slots > 0:
                 reason = self._spent()
                 break
             self._ended.extend(self._evaluator.wait(stopping.seconds_left(self._optimizer)))
             if not self._ended:
-                reason = stopping.reason(self._optimizer) or self._stuck()
+                stuck = "every worker of the executor is busy with an evaluation that timed out"
+                reason = stopping.reason(self._optimizer) or (None if self._evaluator.slots > 0 else stuck)
             while self._ended:
                 if self._settle_next():
-                    bar.update(self.busy, self._evaluator.slots)
+                    bar.update(len(self._running), self._evaluator.slots)
                     reason = reason or self._called_back(callback) or stopping.reason(self._optimizer)
         self.collect()
         if self._optimizer.log.incumbent() is None:
@@ -87,10 +69,9 @@ class Loop:
             self._settle_next()
 
     def _fill(self) -> None:
-        """Give every free slot a candidate."""
         while (free := self._evaluator.slots - len(self._running)) > 0:
             if not self._waiting:
-                with self._interrupts.shield():
+                with shield():
                     new = self._optimizer.ask(None if self._evaluator.slots == 1 else free)
                 self._waiting.extend(new)
             if not self._waiting:
@@ -101,11 +82,11 @@ class Loop:
             self._running[candidate.id] = candidate
 
     def _settle_next(self) -> bool:
-        with self._interrupts.shield():
+        """Tell the next evaluation that has ended, or put it up for another try; True if it was told."""
+        with shield():
             return self._settle(self._ended.popleft())
 
     def _settle(self, attempt: Attempt) -> bool:
-        """Tell an evaluation that has ended, or put it up for another try; returns whether it was told."""
         ended = attempt.evaluation
         if attempt.late:
             self._late.append(ended)
@@ -145,11 +126,6 @@ class Loop:
         if self._optimizer.exhausted:
             return f"budget of {self._optimizer.budget} evaluations spent"
         return "the method has nothing more to propose"
-
-    def _stuck(self) -> str | None:
-        if self._evaluator.slots > 0:
-            return None
-        return "every worker of the executor is busy with an evaluation that timed out"
 
     def _nothing_succeeded(self) -> TooManyFailuresError:
         log = self._optimizer.log

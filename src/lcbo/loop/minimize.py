@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from lcbo.checks import integer, is_integer, positive
 from lcbo.errors import ArgumentError, WorkerError
 from lcbo.evaluation.evaluator import Evaluator, InProcess
-from lcbo.loop.interrupt import Interrupts
 from lcbo.loop.loop import Callback, Loop
 from lcbo.loop.progress import ProgressBar
 from lcbo.loop.stopping import MAX_FAILURE_RATE, Stopping
@@ -107,15 +106,13 @@ def minimize(
     """
     problem = _read_problem(fun, bounds, constraints, objective, noise, deterministic)
     stopping = Stopping(time_limit, target, kkt_tol, max_failure_rate)
-    if budget is None:
-        raise ArgumentError("budget", "an integer of at least 1", None)
-    check_loop(retries, callback)
+    integer("budget", budget)
+    integer("retries", retries, least=0)
+    if callback is not None and not callable(callback):
+        raise ArgumentError("callback", "a function of one Snapshot", repr(callback))
     evaluator = make_evaluator(problem, workers, slots, timeout)
-    begun_with = {"method": method, "options": options, "x0": x0, "data": data, "n_init": n_init, "rng": rng}
-    with (
-        evaluator,
-        begun_or_continued(problem, store, budget=budget, device=device, **begun_with) as optimizer,
-    ):
+    run = {"method": method, "options": options, "x0": x0, "data": data, "n_init": n_init, "rng": rng}
+    with evaluator, begun_or_continued(problem, store, budget=budget, device=device, **run) as optimizer:
         return _run(optimizer, evaluator, stopping, retries, callback, progress)
 
 
@@ -131,7 +128,7 @@ def resume(
 ) -> Result:
     """Continue a run whose file knows its function; ``limits`` are those of `Stopping`."""
     stopping = Stopping(**limits)
-    check_loop(retries, None)
+    integer("retries", retries, least=0)
     with (
         Optimizer.open(path, budget=budget, device=device) as optimizer,
         make_evaluator(optimizer.problem, workers, None, timeout) as evaluator,
@@ -139,13 +136,6 @@ def resume(
         if optimizer.budget is None:
             raise ArgumentError("budget", "a run whose budget is not open", None)
         return _run(optimizer, evaluator, stopping, retries, None, True)
-
-
-def check_loop(retries: int, callback: Callback | None) -> None:
-    """Raise for a wrong argument of the loop."""
-    integer("retries", retries, least=0)
-    if callback is not None and not callable(callback):
-        raise ArgumentError("callback", "a function of one Snapshot", repr(callback))
 
 
 def begun_or_continued(problem: Problem, store: str | Path | None, **arguments: Any) -> Optimizer:
@@ -163,9 +153,8 @@ def _run(
     callback: Callback | None,
     progress: bool,
 ) -> Result:
-    """Evaluate until something says stop and return the answer."""
-    with Interrupts() as interrupts, ProgressBar(optimizer, progress, stopping) as bar:
-        loop = Loop(optimizer, evaluator, interrupts, retries)
+    with ProgressBar(optimizer, progress, stopping) as bar:
+        loop = Loop(optimizer, evaluator, retries)
         try:
             reason = loop.run(stopping, callback, bar)
         except (KeyboardInterrupt, WorkerError) as stop:
@@ -204,12 +193,7 @@ def make_evaluator(
 
 
 def _read_problem(
-    fun: Callable[[Array], Any] | Problem,
-    bounds: BoundsLike | None,
-    constraints: Any,
-    objective: str | Objective,
-    noise: float | Mapping[str, float] | None,
-    deterministic: bool,
+    fun: Any, bounds: Any, constraints: Any, objective: Any, noise: Any, deterministic: bool
 ) -> Problem:
     """Return the problem to solve: the one passed, or one built from the arguments."""
     if not isinstance(fun, Problem):
@@ -225,8 +209,8 @@ def _read_problem(
         "noise": noise is not None,
         "deterministic": deterministic,
     }
-    if any(given.values()):
-        names = [name for name, is_given in given.items() if is_given]
+    names = [name for name, is_given in given.items() if is_given]
+    if names:
         raise ArgumentError(names[0], "nothing beside a Problem, which states it itself", "a value")
     if fun.fun is None:
         raise ArgumentError("fun", "a Problem with its own function (Problem(..., fun=...))", "one without")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -15,13 +14,7 @@ from lcbo.text import duration
 
 
 class ProgressBar:
-    """Shows how a run goes: evaluations, best value or violation, step size, pace, failures, time left.
-
-    Args:
-        optimizer: the run to watch.
-        show: ``False`` never shows anything.
-        stopping: the limits of the run, for the time that is left.
-    """
+    """Shows how a run goes: evaluations, best value or violation, step size, pace, failures, time left."""
 
     def __init__(self, optimizer: Optimizer, show: bool, stopping: Stopping) -> None:
         console = Console(stderr=True)
@@ -42,9 +35,7 @@ class ProgressBar:
         self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.update()
         self._bar.stop()
 

@@ -15,14 +15,10 @@ ALL_FAILED = 10  # so many failures and not one success: the function is broken
 
 
 class Stopping:
-    """Limits of a run beside its budget; the clock starts when it is made.
+    """Limits of a run beside its budget, as in `minimize`; the clock starts when it is made.
 
-    Args:
-        time_limit: wall time in seconds; one evaluation is waited for in any case.
-        target: stop at a feasible observation with at least this objective value.
-        kkt_tol: stop when ``r_s + spread_s`` and ``r_f + spread_f`` at the recommended point are both
-            below it, that is when the expected squared KKT residuals are (units as in `Result.kkt`).
-        max_failure_rate: stop when a larger part of at least 20 evaluations has failed.
+    One evaluation is waited for whatever the time limit. ``kkt_tol`` bounds ``r_s + spread_s`` and
+    ``r_f + spread_f`` at the recommended point, the expected squared KKT residuals of `Result.kkt`.
     """
 
     def __init__(
@@ -50,17 +46,16 @@ class Stopping:
     def reason(self, optimizer: Optimizer) -> str | None:
         """Return why the run should stop now, or ``None``."""
         log = optimizer.log
-        if too_many_failed(len(log.evaluations), log.n_failed, self._max_failure_rate):
+        n, n_failed = len(log.evaluations), log.n_failed
+        many = n >= MIN_EVALUATIONS and n_failed > self._max_failure_rate * n
+        if many or n == n_failed >= ALL_FAILED:
             last = next(o.failed for o in reversed(log.evaluations) if o.failed)
-            return f"too many evaluations failed ({log.n_failed} of {len(log.evaluations)}; the last: {last})"
+            return f"too many evaluations failed ({n_failed} of {n}; the last: {last})"
         if self._time_limit is not None and time.monotonic() - self.start >= self._time_limit:
             return f"time limit of {self._time_limit:g} s reached"
-        sign = optimizer.problem.objective.sign
-        if (
-            self._target is not None
-            and log.best is not None
-            and log.objective(log.best) <= sign * self._target
-        ):
+        objective = optimizer.problem.objective
+        best = None if log.best is None else log.best.outcomes[objective.name]
+        if self._target is not None and best is not None and objective.sign * (best - self._target) <= 0.0:
             return f"target of {self._target:g} reached"
         if self._kkt_tol is not None and self._stationary(optimizer, self._kkt_tol):
             return f"KKT tolerance of {self._kkt_tol:g} reached"
@@ -74,10 +69,3 @@ class Stopping:
         self._iteration = iteration
         at = optimizer.stationarity()
         return at is not None and at.r_s + at.spread_s <= tol and at.r_f + at.spread_f <= tol
-
-
-def too_many_failed(n: int, n_failed: int, max_rate: float = MAX_FAILURE_RATE) -> bool:
-    """Return whether a run of ``n`` evaluations should stop because of its failures."""
-    if n_failed == n:
-        return n >= ALL_FAILED
-    return n >= MIN_EVALUATIONS and n_failed > max_rate * n

@@ -25,7 +25,7 @@ from lcbo.optimizer.kkt import Kkt, kkt
 from lcbo.optimizer.log import Log
 from lcbo.optimizer.result import Result, Snapshot
 from lcbo.problem import Problem
-from lcbo.types import Array
+from lcbo.types import Evaluation
 
 _NEGLIGIBLE = 1e-2  # of an output's scale: error and standard deviation of a model without noise
 
@@ -53,13 +53,12 @@ def answer(problem: Problem, method: Method, log: Log, *, reason: str, min_pof: 
     result.x = result.x_observed = seen.x
     result.fun = result.fun_observed = seen.fun
     result.constr = result.constr_observed = seen.constr
-    result.success = seen.success
-    result.pof = float(seen.success)
+    result.success, result.pof = seen.success, float(seen.success)
     result.nfev, result.nit, result.nfail = seen.nfev, seen.nit, seen.nfail
 
     incumbent = log.incumbent()
-    belief = None if incumbent is None else _belief(method, incumbent.u.copy())
-    recommended = _recommended(method)
+    belief = None if incumbent is None else _belief(method, incumbent)
+    recommended = _belief(method)
     result.x_recommended = None if recommended is None else problem.space.from_unit(recommended.u)
     by_model = recommended is not None and not _trusts_observed(problem, log, belief)
     if by_model and recommended is not None:
@@ -83,9 +82,8 @@ def feasibility(problem: Problem, belief: Belief) -> float:
     It is the product of ``Phi((ub - mean) / std) - Phi((lb - mean) / std)`` over the constrained outcomes.
     """
     probability = 1.0
-    for low, high, mean, std in zip(
-        *problem.terms.intervals(len(belief.mean)), belief.mean, belief.std, strict=True
-    ):
+    lows, highs = problem.terms.intervals(len(belief.mean))
+    for low, high, mean, std in zip(lows, highs, belief.mean, belief.std, strict=True):
         if std > 0.0:
             probability *= float(ndtr((high - mean) / std) - ndtr((low - mean) / std))
         else:
@@ -99,15 +97,7 @@ def stationarity(log: Log, belief: Belief) -> Kkt:
     A method's own scale is that of its local data and shrinks as the run converges; the standard deviation
     over the whole run makes residuals of early and late iterations comparable.
     """
-    return kkt(
-        belief.u,
-        log.problem.terms,
-        belief.mean,
-        belief.std,
-        belief.gradient,
-        belief.gradient_std,
-        np.array(list(log.scale().values())),
-    )
+    return kkt(belief, log.problem.terms, np.array(list(log.scale().values())))
 
 
 def _stationarity_fields(log: Log, belief: Belief | None) -> tuple[dict[str, float], dict[str, float]]:
@@ -135,19 +125,14 @@ def _trusts_observed(problem: Problem, log: Log, belief: Belief | None) -> bool:
     return bool(np.all(np.maximum(error, belief.std) <= _NEGLIGIBLE * belief.scale))
 
 
-def _recommended(method: Method) -> Belief | None:
-    """Return the belief at the recommended point, ``None`` where there is no model for it."""
-    try:
-        u = method.recommend()
-    except ModelError:
-        return None
-    return None if u is None else _belief(method, u)
+def _belief(method: Method, seen: Evaluation | None = None) -> Belief | None:
+    """Return the belief at an evaluation or at the recommended point, ``None`` where there is no model.
 
-
-def _belief(method: Method, u: Array) -> Belief | None:
-    """Return the belief at a point; a model that cannot be built must not cost the user the answer."""
+    A model that cannot be built must not cost the user the answer.
+    """
     try:
-        return method.belief(u)
+        u = method.recommend() if seen is None else seen.u.copy()
+        return None if u is None else method.belief(u)
     except ModelError:
         return None
 

@@ -13,30 +13,32 @@ from types import CodeType
 from typing import Any
 
 from lcbo.errors import StoreError
+from lcbo.methods.protocol import MethodSpec
 from lcbo.problem import Problem
 from lcbo.problem.sources import describe_problem
 from lcbo.steps.schedules import Growth, Power
 from lcbo.text import brief
+from lcbo.types import Evaluation
 
 Json = Any
 SHOWN = 80  # characters of a value in a message
 
 
 def describe_run(**arguments: Any) -> dict[str, Json]:
-    """Return arguments of a run by name (``problem``, ``method``, ``options``, ...) as JSON.
-
-    All but the seed must stay the same when the run is continued.
-    """
-    described = {
-        name: describe_problem(value) if isinstance(value, Problem) else describe_value(value)
-        for name, value in arguments.items()
-    }
+    """Return arguments of a run by name (``problem``, ``method``, ``options``, ...) as a file has them."""
+    described = {name: describe_value(value) for name, value in arguments.items()}
     same: dict[str, Json] = json.loads(json.dumps(described))
     return same
 
 
 def describe_value(value: Any) -> Json:
     """Return an option or argument as JSON, with sorted keys; a function by its name and a digest."""
+    if isinstance(value, Problem):
+        return describe_problem(value)
+    if isinstance(value, MethodSpec):
+        return value.name
+    if isinstance(value, Evaluation):  # one that was brought along
+        return [describe_value(value.x), describe_value(value.outcomes)]
     if isinstance(value, Mapping):
         return {key: describe_value(entry) for key, entry in sorted((str(k), v) for k, v in value.items())}
     if isinstance(value, Power | Growth):
@@ -125,7 +127,8 @@ def differences(stored: Json, given: Json, where: str = "") -> list[str]:
         if set(stored) == set(given) and list(stored) != list(given):  # the variables; other keys are sorted
             return [f"{where}: the run has the order {_short(list(stored))}; now it is {_short(list(given))}"]
         return _entrywise(stored, given, f"{where}." if where else "")
-    if isinstance(stored, list) and isinstance(given, list) and not (_fits(stored) and _fits(given)):
+    long = max(len(json.dumps(value)) for value in (stored, given)) > SHOWN
+    if isinstance(stored, list) and isinstance(given, list) and long:
         old, new = ({f"[{i}]": entry for i, entry in enumerate(entries)} for entries in (stored, given))
         return _entrywise(old, new, where)
     if stored == given:
@@ -154,10 +157,6 @@ def versions() -> dict[str, str]:
 def fingerprint(description: Json) -> str:
     """Return a short digest of a description; equal descriptions have equal digests."""
     return hashlib.sha256(json.dumps(description).encode()).hexdigest()[:16]
-
-
-def _fits(value: Json) -> bool:
-    return len(json.dumps(value)) <= SHOWN
 
 
 def _short(value: Json) -> str:

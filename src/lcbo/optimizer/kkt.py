@@ -18,57 +18,33 @@ from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 from scipy.special import ndtr
 
+from lcbo.methods.protocol import Belief
 from lcbo.terms import Terms
 from lcbo.types import Array
 
+Mask = NDArray[np.bool_]
 _AT_BOUND = 1e-6  # unit-cube distance below which a bound counts as reached
 _ACTIVE = 1e-2  # slack, in standard deviations of the outcome, below which a constraint counts as active
 
 
 @dataclass(frozen=True)
 class Kkt:
-    """Multipliers and residuals, all in standardized unit-cube units.
+    """Multipliers and residuals, all in standardized unit-cube units."""
 
-    Attributes:
-        multipliers: ``lambda``, one per term.
-        r_s: stationarity residual at the posterior mean.
-        r_f: feasibility residual at the posterior mean.
-        spread_s: what posterior variance adds to the expectation of ``r_s``, lambda held.
-        spread_f: what posterior variance adds to the expectation of ``r_f``.
-    """
-
-    multipliers: Array
-    r_s: float
+    multipliers: Array  # lambda, one per term
+    r_s: float  # stationarity and feasibility at the posterior mean
     r_f: float
-    spread_s: float
+    spread_s: float  # what posterior variance adds to their expectations, lambda held
     spread_f: float
 
 
-def kkt(
-    u: Array,
-    terms: Terms,
-    value: Array,
-    std: Array,
-    gradient: Array,
-    gradient_std: Array,
-    scale: Array,
-) -> Kkt:
-    """Return multipliers and residuals at ``u`` from what is known of the outputs there.
-
-    Args:
-        u: ``d``-dim point of the unit cube.
-        terms: the conditions.
-        value: ``1 + m`` output values (posterior means), row 0 the objective.
-        std: ``1 + m`` posterior standard deviations; zeros when exact.
-        gradient: ``(1 + m) x d`` gradients per unit-cube coordinate.
-        gradient_std: ``(1 + m) x d`` their standard deviations.
-        scale: ``1 + m`` the unit each row is measured in; values and gradients are divided by it.
-    """
+def kkt(belief: Belief, terms: Terms, scale: Array) -> Kkt:
+    """Return multipliers and residuals at the point of a belief; ``scale`` is the unit of each output row."""
     rows, signs, equality = terms.rows, terms.sign, terms.equality
-    slope, slope_var = gradient / scale[:, None], (gradient_std / scale[:, None]) ** 2
-    v = terms.values(value) / scale[rows]
-    s = std[rows] / scale[rows]
-    lower, upper = u <= _AT_BOUND, u >= 1.0 - _AT_BOUND
+    slope, slope_var = belief.gradient / scale[:, None], (belief.gradient_std / scale[:, None]) ** 2
+    v = terms.values(belief.mean) / scale[rows]
+    s = belief.std[rows] / scale[rows]
+    lower, upper = belief.u <= _AT_BOUND, belief.u >= 1.0 - _AT_BOUND
 
     jacobian = signs[:, None] * slope[rows]
     active = equality | (v >= -(_ACTIVE + 2.0 * s))
@@ -77,7 +53,7 @@ def kkt(
 
     g = slope[0] + jacobian.T @ multipliers
     blocked = (lower & (g > 0.0)) | (upper & (g < 0.0))
-    weight = np.zeros(len(value))
+    weight = np.zeros(len(belief.mean))
     weight[0] = 1.0
     np.add.at(weight, rows, signs * multipliers)
     g_var = weight**2 @ slope_var
@@ -91,13 +67,7 @@ def kkt(
     )
 
 
-def _multipliers(
-    slope: Array,
-    jacobian: Array,
-    equality: NDArray[np.bool_],
-    lower: NDArray[np.bool_],
-    upper: NDArray[np.bool_],
-) -> Array:
+def _multipliers(slope: Array, jacobian: Array, equality: Mask, lower: Mask, upper: Mask) -> Array:
     """Return the lambda that minimizes r_s.
 
     A reached bound is one more inequality with its own multiplier nu_i >= 0: since min over nu >= 0 of

@@ -14,26 +14,13 @@ from lcbo.types import Array, Evaluation
 
 
 class Ledger:
-    """The evaluations of a run. They depend on what was asked and told alone, not on the method.
-
-    Args:
-        problem: the problem.
-        budget: evaluations in all, or ``None``.
-
-    Attributes:
-        budget: as given, until it grows.
-        log: ended evaluations.
-        n_asked: candidates handed out so far.
-        pending: by id, evaluations that have not ended, with the outcomes told so far.
-        ended: by id, evaluations that have.
-    """
+    """The evaluations of a run. They depend on what was asked and told alone, not on the method."""
 
     def __init__(self, problem: Problem, budget: int | None) -> None:
-        self.problem = problem
-        self.budget = budget
+        self.problem, self.budget = problem, budget
         self.log = Log(problem)
         self.n_asked = 0
-        self.pending: dict[int, Evaluation] = {}
+        self.pending: dict[int, Evaluation] = {}  # by id, with the outcomes told so far
         self.ended: dict[int, Evaluation] = {}
 
     @property
@@ -43,14 +30,21 @@ class Ledger:
 
     def is_news(self, id: int, told: Mapping[str, float], failed: str | None) -> bool:
         """Return whether a tell is news; raise when it contradicts what was told before."""
-        if id in self.ended:
-            self._check_repeat(self.ended[id], told, failed)
-            return False
-        if id not in self.pending:
+        if id in self.pending:
+            _check_same(id, self.pending[id].outcomes, told)
+            return True
+        if id not in self.ended:
             waiting = ", ".join(map(str, sorted(self.pending))) or "none"
             raise TellError(f"id: expected a candidate that was asked for (pending: {waiting}); got {id!r}")
-        _check_same(id, self.pending[id].outcomes, told)
-        return True
+        ended = self.ended[id]
+        if (ended.failed is None) != (failed is None):
+            before = f"failed ({ended.failed})" if ended.failed else "succeeded"
+            raise TellError(f"candidate {id}: it {before} already; got the opposite")
+        if failed is None:
+            _check_same(id, ended.outcomes, told)
+            if late := [name for name in told if name not in ended.outcomes]:
+                raise TellError(f"candidate {id}: it was told final=True; got {late} after that")
+        return False
 
     def enter(self, entry: LogEntry) -> list[Call]:
         """Enter what happened and return what it means to the method."""
@@ -82,22 +76,9 @@ class Ledger:
         self.ended[evaluation.id] = evaluation
         return self.log.add(evaluation)
 
-    def _check_repeat(self, ended: Evaluation, told: Mapping[str, float], failed: str | None) -> None:
-        """Raise unless what is told of an ended evaluation agrees with what was told before."""
-        if (ended.failed is None) != (failed is None):
-            before = f"failed ({ended.failed})" if ended.failed else "succeeded"
-            raise TellError(f"candidate {ended.id}: it {before} already; got the opposite")
-        if failed is None:
-            _check_same(ended.id, ended.outcomes, told)
-            late = [name for name in told if name not in ended.outcomes]
-            if late:
-                raise TellError(f"candidate {ended.id}: it was told final=True; got {late} after that")
-
 
 def _check_same(id: int, known: Mapping[str, float], told: Mapping[str, float]) -> None:
-    """Raise where a told value differs from a known one."""
     for name, value in told.items():
         if name in known and known[name] != value:
-            raise TellError(
-                f"candidate {id}, outcome {name!r}: expected {known[name]!r} as told before; got {value!r}"
-            )
+            expected = f"expected {known[name]!r} as told before"
+            raise TellError(f"candidate {id}, outcome {name!r}: {expected}; got {value!r}")

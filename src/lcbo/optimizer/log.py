@@ -61,21 +61,14 @@ class EvaluationTable:
 
 
 class Log:
-    """Ended evaluations; adding one costs the same at the end of a run as at its start.
-
-    Attributes:
-        evaluations: in the order they ended.
-        best: the feasible evaluation with the best objective, if any.
-        n_failed: how many failed.
-        n_data: how many were brought along rather than made by this run.
-    """
+    """Ended evaluations; adding one costs the same at the end of a run as at its start."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.evaluations: list[Evaluation] = []
-        self.best: Evaluation | None = None
+        self.evaluations: list[Evaluation] = []  # in the order they ended
+        self.best: Evaluation | None = None  # the feasible one with the best objective
         self.n_failed = 0
-        self.n_data = 0
+        self.n_data = 0  # brought along rather than made by this run
         self._y = np.empty((64, len(problem.outcomes)))
         self._least = math.inf
 
@@ -97,10 +90,6 @@ class Log:
     def rows(self) -> Array:
         """Output rows of all evaluations, ``n x (1 + m)``; NaN where missing or failed."""
         return self._y[: len(self.evaluations)]
-
-    def objective(self, evaluation: Evaluation) -> float:
-        """Return the observed objective, signed so that less is better."""
-        return float(self.problem.to_rows(evaluation.outcomes)[0])
 
     def incumbent(self) -> Evaluation | None:
         """Return the best feasible evaluation, else the least infeasible one, else ``None``.

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -25,7 +24,7 @@ from lcbo.optimizer.ledger import Ledger
 from lcbo.optimizer.log import Log
 from lcbo.optimizer.recorder import AskEntry, Contents, Recorder, TellEntry, run_files
 from lcbo.optimizer.result import Result
-from lcbo.optimizer.resume import check_versions, continued_plan, facts_of, replay, stored_plan
+from lcbo.optimizer.resume import check_versions, facts_of, replay, stored_plan
 from lcbo.optimizer.setup import Plan, read_device, read_outcomes, read_path, read_plan
 from lcbo.problem import Problem, not_finite
 from lcbo.types import Array, Candidate, Evaluation, Record
@@ -71,10 +70,10 @@ class Optimizer:
         store: str | Path | None = None,
         device: str = "cpu",
     ) -> None:
-        plan = read_plan(problem, method, options, budget, x0, data, n_init, rng, device)
+        given = {"method": method, "options": options, "x0": x0, "data": data, "n_init": n_init, "rng": rng}
+        plan = read_plan(problem, budget, device, **given)
         path = None if store is None else read_path("store", store)
         self._prepare(plan)
-        self._begin(None)
         if path is not None:
             self._keep_in(run_files().Store.create(path, facts_of(plan), plan.budget))
 
@@ -103,11 +102,13 @@ class Optimizer:
         recorder: Recorder = run_files().Store.open(read_path("path", path))
         try:
             past = recorder.contents()
-            plan = continued_plan(past, problem, begun_with, device)
+            plan = stored_plan(past, problem, device, begun_with)
             check_versions(past)
-            self = cls._continued(plan, past)
+            self = cls.__new__(cls)
+            self._prepare(plan, past)
             self._keep_in(recorder)
-            self._extend(budget)
+            if budget is not None:
+                self._extend(integer("budget", budget))
         except BaseException:
             recorder.close()
             raise
@@ -117,17 +118,9 @@ class Optimizer:
     def inspect(cls, run: str | Path | Contents) -> Self:
         """Return the optimizer of a stored run as it was left; `ask` and `tell` are refused."""
         past = run if isinstance(run, Contents) else run_files().read(read_path("run", run))
-        self = cls._continued(stored_plan(past), past)
-        self._read_only = past.path
-        return self
-
-    @classmethod
-    def _continued(cls, plan: Plan, past: Contents) -> Self:
-        """Return an optimizer where a stored run stands, without its recorder."""
         self = cls.__new__(cls)
-        self._prepare(plan)
-        self._begin(past)
-        self.problem.continue_after(self.n_ended)
+        self._prepare(stored_plan(past), past)
+        self._read_only = past.path
         return self
 
     def close(self) -> None:
@@ -138,9 +131,7 @@ class Optimizer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -248,7 +239,6 @@ class Optimizer:
         self._tell(TellEntry(ended.id, ended.outcomes, ended.failed, True, ended.record, late=True))
 
     def _tell(self, entry: TellEntry) -> None:
-        """Record what was told of a candidate and pass it on."""
         with self._transaction():
             if self.store is not None:
                 self.store.record_tell(entry)
@@ -295,17 +285,20 @@ class Optimizer:
         result.method, result.options, result.rng = self.method, self.options, self.seed
         return result
 
-    def _prepare(self, plan: Plan) -> None:
-        """Set what does not change during a run."""
+    def _prepare(self, plan: Plan, past: Contents | None = None) -> None:
+        """Begin a run, or stand where a stored one stands, without recording anything yet."""
         self._plan = plan
-        self.problem, self.method, self.options = plan.problem, plan.spec.name, dict(plan.options)
+        self.problem, self.method, self.options = plan.problem, plan.method.name, dict(plan.options)
         self.store: Recorder | None = None
         self._read_only: Path | None = None
         self._stale = False
+        self._begin(past)
+        if past is not None:
+            self.problem.continue_after(self.n_ended)
 
     def _begin(self, past: Contents | None) -> None:
         """Build ledger and method and bring them to where a stored run stands."""
-        self._method: Method = registry.make(self._plan.spec, self._plan.setup(), self.options)
+        self._method: Method = registry.make(self._plan.method, self._plan.setup(), self.options)
         # The algebra is small: several threads make it no faster on an idle machine and many times slower
         # on a busy one, and one thread sums in one order. The user's function keeps all its threads.
         # Only libraries that are loaded by now are limited, so this comes after the method's own imports.
@@ -319,15 +312,10 @@ class Optimizer:
                 replay(past, self._ledger, self._method)
 
     def _keep_in(self, recorder: Recorder) -> None:
-        """Record the run from here on."""
         self.store = recorder
         weakref.finalize(self, recorder.close)
 
-    def _extend(self, budget: int | None) -> None:
-        """Let the budget of a stored run grow; ``None`` leaves it as it is."""
-        if budget is None:
-            return
-        budget = integer("budget", budget)
+    def _extend(self, budget: int) -> None:
         if budget == self.budget:
             return
         if self.budget is None or budget < self.budget:

@@ -56,19 +56,12 @@ LogEntry = AskEntry | TellEntry | BudgetEntry
 
 @dataclass(frozen=True)
 class Contents:
-    """A recorded run as it was at one moment.
-
-    Attributes:
-        path: its file.
-        meta: facts of the run.
-        entries: everything that happened, in order; the first is the budget the run began with.
-        state: the method's latest state with the number of the ask it was taken after, if it has one.
-    """
+    """A recorded run as it was at one moment."""
 
     path: Path
-    meta: Mapping[str, Any]
-    entries: Sequence[LogEntry]
-    state: tuple[int, Mapping[str, Any]] | None
+    meta: Mapping[str, Any]  # facts of the run
+    entries: Sequence[LogEntry]  # everything that happened; the first is the budget the run began with
+    state: tuple[int, Mapping[str, Any]] | None  # number of the latest ask and the method's state after it
 
     @property
     def first_budget(self) -> int | None:

@@ -11,8 +11,16 @@ from lcbo.optimizer.log import EvaluationTable
 from lcbo.types import Array, Evaluation
 
 
-class _Printable(OptimizeResult):
+class _Answer(OptimizeResult):
     """A SciPy result that prints with empty mappings left out, which SciPy's own printing trips over."""
+
+    x: Array | None
+    fun: float
+    constr: dict[str, float]
+    success: bool
+    nfev: int
+    nit: int
+    nfail: int
 
     def __repr__(self) -> str:
         shown = OptimizeResult()
@@ -20,7 +28,7 @@ class _Printable(OptimizeResult):
         return repr(shown)
 
 
-class Snapshot(_Printable):
+class Snapshot(_Answer):
     """The best observed point so far, as callbacks get it.
 
     Attributes:
@@ -35,18 +43,11 @@ class Snapshot(_Printable):
         info: what the method finds worth showing (iteration, step size, ...).
     """
 
-    x: Array | None
-    fun: float
-    constr: dict[str, float]
-    success: bool
-    nfev: int
-    nit: int
-    nfail: int
     latest: Evaluation | None
     info: dict[str, float]
 
 
-class Result(_Printable):
+class Result(_Answer):
     """The answer of a run.
 
     Attributes:
@@ -74,10 +75,6 @@ class Result(_Printable):
         versions: versions of Python and of the packages the numbers depend on.
     """
 
-    x: Array | None
-    fun: float
-    constr: dict[str, float]
-    success: bool
     message: str
     reason: str
     pof: float
@@ -87,9 +84,6 @@ class Result(_Printable):
     x_recommended: Array | None
     multipliers: dict[str, float]
     kkt: dict[str, float]
-    nfev: int
-    nit: int
-    nfail: int
     history: EvaluationTable
     rng: int
     method: str

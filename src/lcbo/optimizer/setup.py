@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,35 +20,40 @@ from lcbo.types import Array, Evaluation
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is begun with: the user's arguments, checked, or those of a stored run.
+    """What a run is begun with: the arguments of `lcbo.Optimizer`, checked, or those of a stored run.
 
-    The fields are the arguments of `lcbo.Optimizer`: ``x0`` as ``k x len(variables)`` points, ``data`` as
-    evaluations that are done, ``rng`` as the seed at the root of every random stream.
+    ``x0`` are ``k x len(variables)`` points, ``data`` evaluations that are done.
     """
 
     problem: Problem
-    spec: MethodSpec
-    options: Mapping[str, Any]
     budget: int | None
+    device: str
+    method: MethodSpec
+    options: Mapping[str, Any]
     x0: Array | None
     data: Sequence[Evaluation]
     n_init: int | None
     seed: int
-    device: str = "cpu"
 
     def setup(self) -> Setup:
-        """Return all the method gets to know."""
-        space = self.problem.space
+        """Return all the method gets to know.
+
+        The default size of the initial design is d, at most budget / 4, less the evaluations brought along,
+        and at least 2 and the starts.
+        """
+        space, budget = self.problem.space, self.budget
         starts = np.zeros((0, space.dim)) if self.x0 is None else space.to_unit(self.x0)
         n_init = self.n_init
         if n_init is None:
-            n_init = initial_size(self.budget, space.dim, len(starts), len(self.data))
+            usual = space.dim if budget is None else min(space.dim, max(2, budget // 4))
+            n_init = max(2, usual - len(self.data), len(starts))
+            n_init = n_init if budget is None else min(n_init, budget)
         return Setup(
             dim=space.dim,
             n_outputs=len(self.problem.outcomes),
             terms=self.problem.terms,
             noise_var=self.problem.noise_var,
-            budget=self.budget,
+            budget=budget,
             n_init=n_init,
             starts=starts,
             seed=self.seed,
@@ -56,49 +61,43 @@ class Plan:
         )
 
 
-def read_plan(
-    problem: Problem,
-    method: object,
-    options: object,
-    budget: int | None,
-    x0: ArrayLike | None,
-    data: Any,
-    n_init: int | None,
-    rng: Any,
-    device: object,
-) -> Plan:
-    """Return the arguments of an `Optimizer`, checked."""
-    check_problem(problem)
-    points = None if x0 is None else read_points("x0", x0, problem)
-    n_starts = 0 if points is None else len(points)
+def read_plan(problem: Problem, budget: int | None, device: str, **given: Any) -> Plan:
+    """Return the arguments of an `Optimizer`, checked by themselves and against each other."""
     budget = None if budget is None else integer("budget", budget)
+    read = read_arguments(check_problem(problem), given)
+    plan = Plan(problem, budget, read_device(device), **read)
+    n_starts = 0 if plan.x0 is None else len(plan.x0)
     if budget is not None and n_starts > budget:
         raise ArgumentError("x0", f"at most budget={budget} points", n_starts)
-    if n_init is not None:
-        n_init = integer("n_init", n_init)
-        if budget is not None and n_init > budget:
-            raise ArgumentError("n_init", f"at most budget={budget}", n_init)
-        if n_init < n_starts:
-            raise ArgumentError("n_init", f"at least the {n_starts} points of x0", n_init)
-    known = read_data(data, problem)
-    spec, named, seed = read_method(method), read_options(options), read_seed(rng)
-    return Plan(problem, spec, named, budget, points, known, n_init, seed, read_device(device))
+    if plan.n_init is not None and budget is not None and plan.n_init > budget:
+        raise ArgumentError("n_init", f"at most budget={budget}", plan.n_init)
+    if plan.n_init is not None and plan.n_init < n_starts:
+        raise ArgumentError("n_init", f"at least the {n_starts} points of x0", plan.n_init)
+    return plan
 
 
-def initial_size(budget: int | None, dim: int, n_starts: int, n_data: int) -> int:
-    """Return the default size of the initial design: d, at most budget / 4, at least 2 and the starts.
+def read_arguments(problem: Problem, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments of an `Optimizer` as fields of a `Plan`, each checked by itself."""
+    readers: dict[str, Callable[[Any], Any]] = {
+        "method": read_method,
+        "options": lambda value: {} if value is None else dict(mapping("options", value)),
+        "x0": lambda value: None if value is None else read_points("x0", value, problem),
+        "n_init": lambda value: None if value is None else integer("n_init", value),
+        "data": lambda value: read_data(value, problem),
+        "rng": read_seed,
+    }
+    unknown = sorted(set(given) - set(readers))
+    if unknown:
+        raise TypeError(f"Optimizer.open() got an unexpected keyword argument {unknown[0]!r}")
+    read = {name: reader(given[name]) for name, reader in readers.items() if name in given}
+    return {"seed" if name == "rng" else name: value for name, value in read.items()}
 
-    ``n_data`` evaluations the user brings along make it that much smaller.
-    """
-    quarter = dim if budget is None else max(2, budget // 4)
-    size = max(2, min(dim, quarter) - n_data, n_starts)
-    return size if budget is None else min(size, budget)
 
-
-def check_problem(problem: object) -> None:
-    """Raise unless it is a problem."""
+def check_problem(problem: object) -> Problem:
+    """Return a problem, or raise where it is none."""
     if not isinstance(problem, Problem):
         raise ArgumentError("problem", "a Problem", type(problem).__name__)
+    return problem
 
 
 def read_method(method: object) -> MethodSpec:
@@ -108,11 +107,6 @@ def read_method(method: object) -> MethodSpec:
     if not isinstance(method, str):
         raise ArgumentError("method", "the name of a method, or a MethodSpec", repr(method))
     return registry.spec(method)
-
-
-def read_options(options: object) -> dict[str, Any]:
-    """Return the options of a method by name; whether it has them is for the method to say."""
-    return {} if options is None else dict(mapping("options", options))
 
 
 def read_device(device: object) -> str:
@@ -137,9 +131,8 @@ def read_points(argument: str, points: ArrayLike, problem: Problem) -> Array:
         raise ArgumentError(argument, f"points of {problem.n_variables} numbers", repr(points)) from None
     array = array[None, :] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[1] != problem.n_variables or not len(array):
-        raise ArgumentError(
-            argument, f"one or more points of {problem.n_variables} numbers", f"shape {array.shape}"
-        )
+        expected = f"one or more points of {problem.n_variables} numbers"
+        raise ArgumentError(argument, expected, f"shape {array.shape}")
     outside = ~((array >= problem.lb) & (array <= problem.ub))
     if outside.any():
         row, column = np.argwhere(outside)[0]
@@ -149,11 +142,7 @@ def read_points(argument: str, points: ArrayLike, problem: Problem) -> Array:
 
 
 def read_data(data: Any, problem: Problem) -> list[Evaluation]:
-    """Return evaluations made elsewhere, numbered 0, 1, 2, ...
-
-    Accepts a list of ``(x, outcomes)`` pairs, or ``(X, outcomes)`` with ``X`` of ``k x len(variables)`` and a
-    mapping from outcome name to ``k`` values. Outcomes may be missing (left out, or NaN).
-    """
+    """Return evaluations made elsewhere, numbered 0, 1, 2, ...; outcomes may be left out, or NaN."""
     if data is None:
         return []
     expected = "a list of (x, outcomes) pairs, or (X, mapping of name to values)"
@@ -179,12 +168,13 @@ def read_data(data: Any, problem: Problem) -> list[Evaluation]:
     return brought_along(read, problem)
 
 
-def brought_along(pairs: Sequence[tuple[Array, Mapping[str, float]]], problem: Problem) -> list[Evaluation]:
-    """Return ``(x, outcomes)`` pairs as evaluations that are done."""
-    return [
-        Evaluation(id, x, problem.space.to_unit(x), "data", 0, "done", outcomes)
-        for id, (x, outcomes) in enumerate(pairs)
-    ]
+def brought_along(pairs: Sequence[Any], problem: Problem) -> list[Evaluation]:
+    """Return ``(x, outcomes)`` pairs, checked or out of a run file, as evaluations that are done."""
+    done = []
+    for id, (point, outcomes) in enumerate(pairs):
+        x = np.array(point, dtype=np.float64)
+        done.append(Evaluation(id, x, problem.space.to_unit(x), "data", 0, "done", outcomes))
+    return done
 
 
 def read_outcomes(argument: str, outcomes: Mapping[str, object], problem: Problem) -> dict[str, float]:

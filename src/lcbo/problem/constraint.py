@@ -76,9 +76,8 @@ class Constraint:
         if self.lb is None and self.ub is None:
             raise ArgumentError(where, "a finite lb, ub or eq", "none of them")
         if self.lb is not None and self.ub is not None and self.lb >= self.ub:
-            raise ArgumentError(
-                where, "lb < ub (for a single value use eq and tol)", f"[{self.lb:g}, {self.ub:g}]"
-            )
+            expected = "lb < ub (for a single value use eq and tol)"
+            raise ArgumentError(where, expected, f"[{self.lb:g}, {self.ub:g}]")
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -131,18 +130,11 @@ class Constraint:
         names = [part for part in parts if _parsed(part) is None]
         if len(parts) == 2 and operators == ["=="] and _parsed(parts[0]) is None:
             return cls._parse_equality(parts[0], parts[1], text)
-        if len(parts) not in (2, 3) or len(names) != 1 or len({*operators} & {"<=", ">="}) != 1:
+        ordered = operators in (["<="], [">="], ["<=", "<="], [">=", ">="])
+        if not ordered or len(names) != 1 or (len(parts) == 3 and parts[1] != names[0]):
             raise ArgumentError("constraints", _FORMS, repr(text))
-        if len({*operators}) != 1 or (len(parts) == 3 and parts[1] != names[0]):
-            raise ArgumentError("constraints", _FORMS, repr(text))
-        if operators[0] == ">=":
-            parts = parts[::-1]
-        name = parts.index(names[0])
-        return cls(
-            names[0],
-            lb=_parsed(parts[0]) if name > 0 else None,
-            ub=_parsed(parts[-1]) if name < len(parts) - 1 else None,
-        )
+        low, high = (parts[0], parts[-1]) if operators[0] == "<=" else (parts[-1], parts[0])
+        return cls(names[0], lb=_parsed(low), ub=_parsed(high))
 
     @classmethod
     def _parse_equality(cls, name: str, value: str, text: str) -> Constraint:

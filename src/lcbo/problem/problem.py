@@ -89,7 +89,9 @@ class Problem:
         if not self.space.dim:
             raise ArgumentError("bounds", "at least one variable with low < high", "only fixed variables")
         self.dim, self.n_variables = self.space.dim, self.lb.size
-        self.objective = _read_objective(objective)
+        self.objective = Objective(objective) if isinstance(objective, str) else objective
+        if not isinstance(self.objective, Objective):
+            raise ArgumentError("objective", "an outcome name or an Objective", described(objective))
         self.constraints, functions = _read_constraints(constraints)
         self.outcomes = _outcome_names(self.objective, self.constraints)
         if shared := set(self.variables) & set(self.outcomes):
@@ -237,26 +239,16 @@ def _read_bounds(bounds: Any) -> tuple[tuple[str, ...], Array, Array]:
 def _read_pair(name: str, pair: Any) -> tuple[float, float]:
     """Return one variable's bounds; anything but two numbers is read as an attempt at a discrete input."""
     argument = f"bounds of {name!r}"
-    values = (
-        list(pair) if isinstance(pair, Sequence | np.ndarray) and not isinstance(pair, str | range) else []
-    )
-    if len(values) != 2 or not all(map(is_number, values)):
+    listed = isinstance(pair, Sequence | np.ndarray) and not isinstance(pair, str | range)
+    if not listed or len(pair) != 2 or not all(map(is_number, pair)):
         expected = "a (low, high) pair of numbers (integer and categorical inputs are not supported)"
         raise ArgumentError(argument, expected, described(pair))
-    low, high = float(values[0]), float(values[1])
+    low, high = map(float, pair)
     if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(high - low)):
         raise ArgumentError(argument, "finite numbers", (low, high))
     if low > high:
         raise ArgumentError(argument, "low <= high", (low, high))
     return low, high
-
-
-def _read_objective(objective: str | Objective) -> Objective:
-    if isinstance(objective, Objective):
-        return objective
-    if isinstance(objective, str):
-        return Objective(objective)
-    raise ArgumentError("objective", "an outcome name or an Objective", described(objective))
 
 
 def _read_constraints(constraints: Any) -> tuple[tuple[Constraint, ...], list[ConstraintFunction]]:
@@ -287,8 +279,7 @@ def _outcome_names(objective: Objective, constraints: Sequence[Constraint]) -> t
         if c.name == objective.name:
             raise ArgumentError("constraints", "outcomes other than the objective", f"{c.name!r} as both")
         stated = {side for side in ("lb", "ub") if getattr(c, side) is not None or c.eq is not None}
-        twice = [side for side in sorted(stated) if (c.name, side) in sides]
-        if twice:
+        if any((c.name, side) in sides for side in stated):
             raise ArgumentError("constraints", "each outcome bounded once per side", f"{c.name!r} twice")
         sides.update((c.name, side) for side in stated)
     return (objective.name, *dict.fromkeys(c.name for c in constraints))

@@ -4,9 +4,8 @@
 to BoTorch's test problems.
 """
 
-from lcbo.problems.base import Benchmark, BestKnown
+from lcbo.problems.base import Benchmark, BestKnown, NoisyView
 from lcbo.problems.botorch import from_botorch, to_botorch
-from lcbo.problems.noise import NoisyView
 from lcbo.problems.registry import from_source, make, names
 
 __all__ = [

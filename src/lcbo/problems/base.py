@@ -17,8 +17,8 @@ import numpy.typing as npt
 from lcbo import checks
 from lcbo.errors import ArgumentError
 from lcbo.problem import Constraint, Objective, Problem
-from lcbo.problems.figures import drawing_of
-from lcbo.problems.noise import NoisyView
+from lcbo.problems.figures import draw
+from lcbo.random import generator
 from lcbo.types import Array
 
 _SLACK = 1e-9  # of the range: a point mapped from the unit cube may leave its bounds by rounding
@@ -66,7 +66,7 @@ class Benchmark(Problem):
         noise_scale: Mapping[str, float],
         noise_level: float = 0.1,
     ) -> None:
-        super().__init__(bounds, tuple(constraints), objective, fun=self._outcomes, deterministic=True)
+        super().__init__(bounds, tuple(constraints), objective, fun=self.evaluate, deterministic=True)
         self.best_known = best_known
         self.noise_scale = dict(noise_scale)
         self.noise_level = noise_level
@@ -81,7 +81,8 @@ class Benchmark(Problem):
         Raises:
             ArgumentError: If ``x`` has the wrong length, is not finite or lies outside the bounds.
         """
-        return self._outcomes(x)
+        outcomes = self.outcomes_at(self._checked_point(x)[None, :])
+        return {name: float(values[0]) for name, values in outcomes.items()}
 
     def evaluate_batch(self, X: npt.ArrayLike) -> dict[str, Array]:
         """Noise-free outcomes of ``n x d`` points: arrays of length ``n``, checked as in `evaluate`."""
@@ -129,12 +130,7 @@ class Benchmark(Problem):
         Returns:
             The matplotlib ``Figure``.
         """
-        return drawing_of(type(self))(self, self._checked_point(x), path)
-
-    def _outcomes(self, x: npt.ArrayLike) -> dict[str, float]:
-        """Return all outcomes of one point; this is the problem's ``fun``."""
-        outcomes = self.outcomes_at(self._checked_point(x)[None, :])
-        return {name: float(values[0]) for name, values in outcomes.items()}
+        return draw(self, self._checked_point(x), path)
 
     def _checked_point(self, x: npt.ArrayLike) -> Array:
         point = _numbers("x", x)
@@ -155,6 +151,56 @@ class Benchmark(Problem):
             within = f"values within the bounds, [{self.lb[column]}, {self.ub[column]}] at index {column}"
             raise ArgumentError(argument, within, points[row, column])
         return np.clip(points, self.lb, self.ub)
+
+
+class NoisyView(Problem):
+    """A benchmark whose `evaluate` adds independent Gaussian noise to objective and constraints.
+
+    Evaluation number i (`count`, from 0) draws its noise from the generator (seed, "noise", i), so a run
+    that is resumed goes on with the same noise (`continue_after`). Outcomes that neither the objective
+    nor a constraint uses are left out, since they would reveal the noise.
+
+    A pickled copy (a process pool, Dask) gets a stream of its own, numbered by how many copies were made
+    before it; workers therefore never repeat each other's noise.
+
+    Args:
+        truth: The benchmark behind the view; ``view.truth.evaluate(x)`` is noise-free.
+        seed: Seed of the noise.
+        sd: Standard deviation of every outcome, by name, in the outcome's own units.
+    """
+
+    def __init__(self, truth: Benchmark, seed: int, sd: Mapping[str, float]) -> None:
+        super().__init__(truth.bounds, truth.constraints, truth.objective, fun=self._observe)
+        self.truth = truth
+        self.seed = seed
+        self.sd = dict(sd)
+        self.count = 0
+        self._stream = "noise"
+        self._copies = 0
+        if truth.source is not None:
+            self.source = {**truth.source, "noise": {"rng": seed, "sd": self.sd}}
+
+    def _observe(self, x: Array) -> dict[str, float]:
+        return self.observed(self.truth.evaluate(x))
+
+    def observed(self, values: Mapping[str, float]) -> dict[str, float]:
+        """The next noisy observation of a point whose noise-free outcomes are known."""
+        draws = generator(self.seed, self._stream, self.count).standard_normal(len(self.sd))
+        self.count += 1
+        return {
+            name: values[name] + spread * float(draw)
+            for (name, spread), draw in zip(self.sd.items(), draws, strict=True)
+        }
+
+    def continue_after(self, n_ended: int) -> None:
+        """Go on with the noise of evaluation number ``n_ended``."""
+        self.count = n_ended
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        self._copies += 1
+        state.update(_stream=f"{self._stream}/{self._copies}", count=0, _copies=0)
+        return state
 
 
 def _numbers(argument: str, values: npt.ArrayLike) -> Array:

@@ -35,12 +35,11 @@ class BotorchProblem(Benchmark):
             expected = "a BoTorch ConstrainedBaseTestProblem"
             raise ArgumentError("test_problem", expected, type(test_problem).__name__)
         if isinstance(test_problem, base.MultiObjectiveTestProblem):
-            raise ArgumentError(
-                "test_problem", "a single objective", f"{test_problem.num_objectives} objectives"
-            )
+            found = f"{test_problem.num_objectives} objectives"
+            raise ArgumentError("test_problem", "a single objective", found)
         if test_problem.discrete_inds or test_problem.categorical_inds:
-            found = [*test_problem.discrete_inds, *test_problem.categorical_inds]
-            raise ArgumentError("test_problem", "continuous inputs only", f"discrete inputs {found}")
+            found = f"discrete inputs {[*test_problem.discrete_inds, *test_problem.categorical_inds]}"
+            raise ArgumentError("test_problem", "continuous inputs only", found)
         source: Any = test_problem  # torch types its buffers as Tensor or Module
         self.test_problem = source
         self._names = [f"g{i + 1}" for i in range(source.num_constraints)]

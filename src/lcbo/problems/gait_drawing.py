@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
-from lcbo.problems.figures import GHOST, INK, save
+from lcbo.problems.figures import GHOST, INK
 from lcbo.problems.halfcheetah import ACTIONS, OBSERVATIONS, SEEDS, Cheetah, HalfCheetah
 from lcbo.types import Array
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _FIRST, _FRAMES, _EVERY = 300, 10, 2  # steps of 0.05 s: from t = 15 s, every 0.1 s
 _COLUMNS = 5
@@ -21,10 +18,8 @@ _BODY, _BACK, _FRONT = "#c98f4b", "#1f5fa8", "#b03a3a"
 _COLORS = {"torso": _BODY, "head": _BODY, "b": _BACK, "f": _FRONT}
 
 
-def draw_gait(problem: HalfCheetah, x: Array, path: str | Path | None = None) -> Figure:
+def draw_gait(problem: HalfCheetah, x: Array) -> Figure:
     """Ten frames of the first episode, a tenth of a second apart, each centered on the torso."""
-    from matplotlib.figure import Figure
-
     robot = problem.cheetah
     figure = Figure(figsize=(11.0, 3.9), layout="constrained")
     panels = figure.subplots(_FRAMES // _COLUMNS, _COLUMNS, sharey=True).ravel()
@@ -38,7 +33,6 @@ def draw_gait(problem: HalfCheetah, x: Array, path: str | Path | None = None) ->
         "(hind leg blue, fore leg red; marks on the ground every meter)",
         fontsize=11,
     )
-    save(figure, path)
     return figure
 
 
@@ -55,8 +49,6 @@ def _frame(axes: Any, robot: Cheetah, time: float) -> None:
         axes.plot(ends[:, 0], ends[:, 2], color=color, linewidth=130 * radius, solid_capstyle="round")
     axes.axhline(0.0, color=INK, linewidth=1.0)
     marks = np.arange(np.floor(center - 1.1), center + 1.1)
-    axes.plot(
-        marks, np.full(len(marks), -0.06), "|", color=GHOST, markersize=8, markeredgewidth=2, clip_on=True
-    )
+    axes.plot(marks, np.full(len(marks), -0.06), "|", color=GHOST, markersize=8, markeredgewidth=2)
     axes.set(xlim=(center - 1.1, center + 1.1), ylim=(-0.12, 1.15), xticks=[], yticks=[], aspect="equal")
     axes.set_title(f"t = {time:.2f} s", fontsize=9)

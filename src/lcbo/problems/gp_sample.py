@@ -13,7 +13,7 @@ finite sum, so values and gradients are exact.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -29,26 +29,18 @@ Kind = Literal["inequality", "equality"]
 FEATURES = 2000
 _CHUNK = 512  # points evaluated together: bounds the memory of the phase matrix
 OFFSET = 0.5  # makes about a tenth of the cube feasible with two inequalities
-
-
-@dataclass(frozen=True)
-class FourierDraw:
-    """One function; ``lengthscale`` has ``d`` entries, ``frequency`` is ``features x d``."""
-
-    lengthscale: Array
-    frequency: Array = field(repr=False)
-    phase: Array = field(repr=False)
-    weight: Array = field(repr=False)
+Draw = tuple[Array, Array, Array, Array]  # lengthscales l, frequencies omega (D x d), phases b, weights w
 
 
 class FourierSample:
     """Several independent draws evaluated together; ``1 + m`` draws over ``d`` variables."""
 
-    def __init__(self, draws: list[FourierDraw]) -> None:
-        self.lengthscale: Array = np.stack([draw.lengthscale for draw in draws])
-        self._frequency = np.concatenate([draw.frequency for draw in draws])
-        self._phase = np.concatenate([draw.phase for draw in draws])
-        self._weight = np.stack([draw.weight for draw in draws]) * np.sqrt(2.0 / FEATURES)
+    def __init__(self, draws: list[Draw]) -> None:
+        lengthscales, frequencies, phases, weights = zip(*draws, strict=True)
+        self.lengthscale: Array = np.stack(lengthscales)
+        self._frequency = np.concatenate(frequencies)
+        self._phase = np.concatenate(phases)
+        self._weight = np.stack(weights) * np.sqrt(2.0 / FEATURES)
 
     def values(self, X: Array) -> Array:
         """Values of all draws at ``n x d`` points, ``n x (1 + m)``."""
@@ -176,27 +168,20 @@ def _spread(n: int) -> float:
     return math.sqrt(n / 6.0) * math.sqrt((1.0 + 2.0 * math.sqrt(1.0 - 3.0 / (5.0 * n))) / 3.0)
 
 
-def _gibo_draws(d: int, seed: int, m: int) -> list[FourierDraw]:
+def _gibo_draws(d: int, seed: int, m: int) -> list[Draw]:
     base = 0.2 * _spread(d) / _spread(2)
-    draws = []
-    for k in range(m + 1):
-        rng = np.random.default_rng([d, seed, k])
-        lengthscale = base * rng.uniform(0.7, 1.3, d)
-        frequency = rng.standard_normal((FEATURES, d)) / lengthscale
-        phase = rng.uniform(0.0, 2.0 * math.pi, FEATURES)
-        draws.append(FourierDraw(lengthscale, frequency, phase, rng.standard_normal(FEATURES)))
-    return draws
+    streams = [np.random.default_rng([d, seed, k]) for k in range(m + 1)]
+    return [_draw(rng, base * rng.uniform(0.7, 1.3, d)) for rng in streams]
 
 
-def _authors_draws(d: int, seed: int, m: int) -> list[FourierDraw]:
+def _authors_draws(d: int, seed: int, m: int) -> list[Draw]:
     base = 0.4 * math.sqrt(d / 6.0) * math.sqrt(4.0 / 3.0 + 2.0 * math.sqrt(1.0 - 3.0 / (5.0 * d)))
     main = np.random.RandomState(seed)  # the published seeding uses the legacy generator
     lengthscales = [main.uniform(0.7 * base, 1.3 * base) for _ in range(m + 1)]
-    draws = []
-    for scalar in lengthscales:
-        rng = np.random.RandomState(main.randint(0, 10000))
-        frequency = rng.normal(size=(FEATURES, d)) / scalar
-        phase = rng.uniform(0.0, 2.0 * math.pi, FEATURES)
-        weight = rng.normal(size=FEATURES)
-        draws.append(FourierDraw(np.full(d, scalar), frequency, phase, weight))
-    return draws
+    return [_draw(np.random.RandomState(main.randint(0, 10000)), np.full(d, size)) for size in lengthscales]
+
+
+def _draw(rng: np.random.Generator | np.random.RandomState, lengthscale: Array) -> Draw:
+    frequency = rng.standard_normal((FEATURES, len(lengthscale))) / lengthscale
+    phase = rng.uniform(0.0, 2.0 * math.pi, FEATURES)
+    return lengthscale, frequency, phase, rng.standard_normal(FEATURES)

@@ -9,8 +9,6 @@ wrappers, contact forces after the step) does not feed back into the motion.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -31,14 +29,6 @@ _RESET_NOISE = 0.1
 _NORMALIZER_SEED, _NORMALIZER_STEPS = 42, 2000
 
 
-@dataclass(frozen=True)
-class Episode:
-    """Mean forward velocity (m/s) and summed squared actions of one episode."""
-
-    velocity: float
-    energy: float
-
-
 class Cheetah:
     """The robot and the statistics its observations are normalized with.
 
@@ -50,8 +40,12 @@ class Cheetah:
     def __init__(self) -> None:
         mujoco, assets = _require()
         self._mujoco = mujoco
-        with _quiet(mujoco):
+        warn = mujoco.get_mju_user_warning()
+        mujoco.set_mju_user_warning(lambda _: None)  # that the model uses an old attribute
+        try:
             self.model = mujoco.MjModel.from_xml_path(str(assets / "half_cheetah.xml"))
+        finally:
+            mujoco.set_mju_user_warning(warn)
         self.data = mujoco.MjData(self.model)
         self.seconds_per_step = float(self.model.opt.timestep * _SUBSTEPS)
         self._rest = (self.data.qpos.copy(), self.data.qvel.copy())
@@ -84,15 +78,18 @@ class Cheetah:
         std = seen.std(axis=0)
         return seen.mean(axis=0), np.where(std < 1e-6, 1.0, std)
 
-    def run(self, policy: Array, seed: int) -> Episode:
-        """One episode of 1000 steps with actions tanh(policy (obs - mean) / std); policy is ``6 x 17``."""
+    def run(self, policy: Array, seed: int) -> tuple[float, float]:
+        """Mean forward velocity (m/s) and summed squared actions of one episode of 1000 steps.
+
+        The actions are tanh(policy (obs - mean) / std); ``policy`` is ``6 x 17``.
+        """
         velocity = energy = 0.0
         seconds = self.seconds_per_step
         action, position = self.data.ctrl, self.data.qpos.item
         for before in self.steps(policy, seed):
             velocity += (position(0) - before) / seconds
             energy += float(action.dot(action))
-        return Episode(velocity / HORIZON, energy)
+        return velocity / HORIZON, energy
 
     def steps(self, policy: Array, seed: int) -> Iterator[float]:
         """Advance an episode; yields after each step where the robot was before it.
@@ -155,8 +152,8 @@ class HalfCheetah(Benchmark):
     def outcomes_at(self, X: Array) -> dict[str, Array]:
         """Velocity and energy of ``n x 102`` policies, one after the other."""
         runs = [[self.cheetah.run(x.reshape(ACTIONS, OBSERVATIONS), seed) for seed in SEEDS] for x in X]
-        velocity = np.array([np.mean([episode.velocity for episode in five]) for five in runs])
-        energy = np.array([np.mean([episode.energy for episode in five]) for five in runs])
+        velocity = np.array([np.mean([velocity for velocity, _ in five]) for five in runs])
+        energy = np.array([np.mean([energy for _, energy in five]) for five in runs])
         return {
             "neg_velocity": -velocity,
             "g_energy": energy / ENERGY_LIMIT - 1.0,
@@ -176,14 +173,3 @@ def _require() -> tuple[Any, Path]:
     import mujoco
 
     return mujoco, Path(found.origin).parent / "envs" / "mujoco" / "assets"
-
-
-@contextmanager
-def _quiet(mujoco: Any) -> Iterator[None]:
-    """Keep MuJoCo from printing, and writing to a log file, that the model uses an old attribute."""
-    previous = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(lambda _: None)
-    try:
-        yield
-    finally:
-        mujoco.set_mju_user_warning(previous)

@@ -11,34 +11,21 @@ from lcbo.errors import ArgumentError
 from lcbo.problem import Problem
 from lcbo.problems.base import Benchmark
 
+_FORMULAS = {
+    "cec2006": ("g01", "g03", "g07", "g10", "g13", "g14", "g18"),
+    "hock_schittkowski": ("hs6", "hs7", "hs28", "hs39", "hs40", "hs48", "hs71", "hs79"),
+    "engineering": ("welded_beam", "pressure_vessel", "tension_spring", "speed_reducer"),
+}
 _CLASSES = {
     "truss25": ("structures.truss25", "Truss25"),
     "beam50": ("structures.beam50", "Beam50"),
     "halfcheetah": ("halfcheetah", "HalfCheetah"),
     "gp_sample": ("gp_sample", "GPSample"),
-    "eq_sphere": ("formulas.equality", "EqSphere"),
-    "eq_qp": ("formulas.equality", "EqQP"),
-    "keane": ("formulas.multimodal", "Keane"),
-    "ackley10": ("formulas.multimodal", "Ackley10"),
-    "g01": ("formulas.cec2006", "G01"),
-    "g03": ("formulas.cec2006", "G03"),
-    "g07": ("formulas.cec2006", "G07"),
-    "g10": ("formulas.cec2006", "G10"),
-    "g13": ("formulas.cec2006", "G13"),
-    "g14": ("formulas.cec2006", "G14"),
-    "g18": ("formulas.cec2006", "G18"),
-    "hs6": ("formulas.hock_schittkowski", "HS6"),
-    "hs7": ("formulas.hock_schittkowski", "HS7"),
-    "hs28": ("formulas.hock_schittkowski", "HS28"),
-    "hs39": ("formulas.hock_schittkowski", "HS39"),
-    "hs40": ("formulas.hock_schittkowski", "HS40"),
-    "hs48": ("formulas.hock_schittkowski", "HS48"),
-    "hs71": ("formulas.hock_schittkowski", "HS71"),
-    "hs79": ("formulas.hock_schittkowski", "HS79"),
-    "welded_beam": ("formulas.engineering", "WeldedBeam"),
-    "pressure_vessel": ("formulas.engineering", "PressureVessel"),
-    "tension_spring": ("formulas.engineering", "TensionSpring"),
-    "speed_reducer": ("formulas.engineering", "SpeedReducer"),
+    "eq_sphere": ("formulas.scalable", "EqSphere"),
+    "eq_qp": ("formulas.scalable", "EqQP"),
+    "keane": ("formulas.scalable", "Keane"),
+    "ackley10": ("formulas.scalable", "ackley10"),
+    **{name: (f"formulas.{module}", name) for module, names in _FORMULAS.items() for name in names},
 }
 
 

@@ -6,7 +6,7 @@ Every text is escaped, long series are thinned, and colors come from the page's 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
@@ -137,77 +137,62 @@ def thin(x: Array, y: Array, most: int = _MOST) -> tuple[Array, Array]:
 
 @dataclass
 class Chart:
-    """A picture under construction; `svg` draws it.
+    """A picture under construction; `svg` draws it."""
 
-    Args:
-        title: what is shown, for the heading and for screen readers.
-        x: range of the horizontal axis.
-        y: range of the vertical axis.
-        log: whether the vertical axis is logarithmic.
-        bend: where it turns from linear to logarithmic on both sides of zero; 0 for never.
-        x_label: name of the horizontal axis.
-    """
-
-    title: str
-    x: tuple[float, float]
+    title: str  # for screen readers
+    evaluations: float  # the horizontal axis begins at 0 and ends here
     y: tuple[float, float]
     log: bool = False
-    bend: float = 0.0
-    x_label: str = "evaluations"
+    bend: float = 0.0  # as in `Scale`, of the vertical axis
     _marks: list[str] = field(default_factory=list)
     _legend: list[tuple[str, str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._sx = Scale(*self.x, _LEFT, WIDTH - _RIGHT)
+        self._sx = Scale(0.0, self.evaluations, _LEFT, WIDTH - _RIGHT)
         self._sy = Scale(*self.y, HEIGHT - _BOTTOM, _TOP, self.log, self.bend)
 
-    def points(self, x: ArrayLike, y: ArrayLike, style: str, label: str = "") -> None:
-        """Add a dot per point."""
-        x, y = thin(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64))
-        if x.size:
-            dots = "".join(f"M{a:.1f} {b:.1f}h0" for a, b in zip(self._sx(x), self._sy(y), strict=True))
-            self._marks.append(f'<path class="dots {style}" d="{dots}"/>')
-            self._legend.append(("dots", style, label))
+    def points(self, x: ArrayLike, y: ArrayLike, style: str, label: str) -> None:
+        """Add a dot per finite point."""
+        dots = "".join(f"M{a:.1f} {b:.1f}h0" for a, b in self._pixels(x, y))
+        self._mark("dots", style, dots, label)
 
     def line(self, x: ArrayLike, y: ArrayLike, style: str, label: str = "", *, step: bool = False) -> None:
         """Add a line through the finite points; ``step`` keeps each value until the next point."""
-        x, y = thin(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64))
-        if not x.size:
-            return
-        px, py = self._sx(x), self._sy(y)
-        path = f"M{px[0]:.1f} {py[0]:.1f}"
-        for a, b in zip(px[1:], py[1:], strict=True):
-            path += f"H{a:.1f}V{b:.1f}" if step else f"L{a:.1f} {b:.1f}"
-        if step:
+        joint = "H{:.1f}V{:.1f}" if step else "L{:.1f} {:.1f}"
+        path = ""
+        for pixel in self._pixels(x, y):
+            path += (joint if path else "M{:.1f} {:.1f}").format(*pixel)
+        if step and path:
             path += f"H{self._sx.end:.1f}"
-        self._marks.append(f'<path class="line {style}" d="{path}"/>')
-        self._legend.append(("line", style, label))
+        self._mark("line", style, path, label)
 
     def level(self, value: float, style: str, label: str = "") -> None:
         """Add a horizontal line where it lies within the axis."""
         if self.y[0] <= value <= self.y[1]:
-            at = float(self._sy(value))
-            self._marks.append(f'<path class="line {style}" d="M{_LEFT} {at:.1f}H{WIDTH - _RIGHT}"/>')
-            self._legend.append(("line", style, label))
+            self._mark("line", style, f"M{_LEFT} {float(self._sy(value)):.1f}H{WIDTH - _RIGHT}", label)
 
-    def shade(self, low: float, high: float, style: str) -> None:
-        """Fill the band between two values, behind everything added later."""
-        top, bottom = float(self._sy(high)), float(self._sy(low))
+    def shade_below(self, value: float, style: str) -> None:
+        """Fill the axis up to a value, behind everything added later."""
+        top, bottom = float(self._sy(value)), self._sy.start
         if bottom > top:
             box = f'x="{_LEFT}" y="{top:.1f}" width="{WIDTH - _LEFT - _RIGHT}" height="{bottom - top:.1f}"'
             self._marks.append(f'<rect class="{style}" {box}/>')
 
+    def _pixels(self, x: ArrayLike, y: ArrayLike) -> Iterator[tuple[float, float]]:
+        x, y = thin(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64))
+        return zip(self._sx(x), self._sy(y), strict=True)
+
+    def _mark(self, kind: str, style: str, path: str, label: str) -> None:
+        if path:
+            self._marks.append(f'<path class="{kind} {style}" d="{path}"/>')
+            self._legend.append((kind, style, label))
+
     def svg(self) -> str:
         """Return the chart as an ``<svg>`` element."""
-        parts = [
-            f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" aria-label="{escape(self.title)}">',
-            *self._grid(),
-            *self._marks,
-            f'<path class="axis" d="M{_LEFT} {_TOP}V{HEIGHT - _BOTTOM}H{WIDTH - _RIGHT}"/>',
-            *self._key(),
-            "</svg>",
-        ]
-        return "".join(parts)
+        axis = f'<path class="axis" d="M{_LEFT} {_TOP}V{HEIGHT - _BOTTOM}H{WIDTH - _RIGHT}"/>'
+        inside = "".join([*self._grid(), *self._marks, axis, *self._key()])
+        about = f'role="img" aria-label="{escape(self.title)}"'
+        return f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" {about}>{inside}</svg>'
 
     def _grid(self) -> list[str]:
         parts = []
@@ -219,7 +204,7 @@ class Chart:
             at = float(self._sx(value))
             parts.append(f'<text class="middle" x="{at:.1f}" y="{HEIGHT - _BOTTOM + 18}">{text}</text>')
         middle = (_LEFT + WIDTH - _RIGHT) / 2
-        parts.append(f'<text class="middle" x="{middle:g}" y="{HEIGHT - 6:g}">{escape(self.x_label)}</text>')
+        parts.append(f'<text class="middle" x="{middle:g}" y="{HEIGHT - 6:g}">evaluations</text>')
         return parts
 
     def _key(self) -> list[str]:

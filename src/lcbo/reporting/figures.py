@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from lcbo.methods.protocol import Belief
     from lcbo.optimizer.log import EvaluationTable
-    from lcbo.problem import Problem
+    from lcbo.problem import Constraint, Problem
 
 # Names of a method's numbers that deserve words; others are shown under their own name.
 TRACE_TITLES = {
@@ -48,16 +48,14 @@ def convergence(problem: Problem, history: EvaluationTable, reference: float | N
         return ""
     log = wants_log(values)
     shown = values if reference is None else np.append(values, reference)
-    chart = Chart(f"{name} of every evaluation", (0, len(history)), limits(shown, log=log, robust=True), log)
+    chart = Chart(f"{name} of every evaluation", len(history), limits(shown, log=log, robust=True), log)
     chart.points(count[~history.feasible], values[~history.feasible], "no", "infeasible")
     chart.points(count[history.feasible], values[history.feasible], "yes", "feasible")
     if reference is not None:
         chart.level(reference, "known", "best known")
     chart.line(count, history.best_feasible, "best", "best feasible", step=True)
-    caption = (
-        "As observed. With noise the best of many observations looks better than it is." if noisy else ""
-    )
-    return figure(f"{name} over evaluations", chart.svg(), caption)
+    caption = "As observed. With noise the best of many observations looks better than it is."
+    return figure(f"{name} over evaluations", chart.svg(), caption if noisy else "")
 
 
 def violation(problem: Problem, history: EvaluationTable, scale: dict[str, float]) -> str:
@@ -71,35 +69,30 @@ def violation(problem: Problem, history: EvaluationTable, scale: dict[str, float
     count, broken = np.arange(1, len(history) + 1), total > 0.0
     if not broken.any():
         return ""
-    chart = Chart("violation of every evaluation", (0, len(history)), limits(total[broken], log=True), True)
+    chart = Chart("violation of every evaluation", len(history), limits(total[broken], log=True), True)
     chart.points(count[broken], total[broken], "no", "violation")
     least = np.fmin.accumulate(np.where(np.isnan(total), np.inf, total))
-    chart.line(
-        count[np.isfinite(least) & (least > 0)],
-        least[np.isfinite(least) & (least > 0)],
-        "best",
-        "least so far",
-    )
+    chart.line(count, np.where(least > 0.0, least, np.nan), "best", "least so far")
     share = float(np.mean(~broken[np.isfinite(total)]))
-    caption = f"Sum over the constraints, each in standard deviations of its outcome. {share:.0%} of the "
-    return figure(
-        "Violation over evaluations", chart.svg(), caption + "evaluations were feasible and do not appear."
+    caption = (
+        f"Sum over the constraints, each in standard deviations of its outcome. {share:.0%} of the "
+        "evaluations were feasible and do not appear."
     )
+    return figure("Violation over evaluations", chart.svg(), caption)
 
 
-def slacks(problem: Problem, history: EvaluationTable, order: Sequence[int]) -> list[str]:
-    """Return a picture of the slack over time per constraint, for the first few in ``order``."""
+def slacks(history: EvaluationTable, constraints: Sequence[Constraint]) -> list[str]:
+    """Return a picture of the slack over time of the first few constraints."""
     pictures = []
     count, iterate = np.arange(1, len(history) + 1), history.role == "iterate"
-    for index in order[:_SLACKS]:
-        constraint = problem.constraints[index]
+    for constraint in constraints[:_SLACKS]:
         room = constraint.slack(history.outcomes[constraint.name])
         if not np.isfinite(room).any():
             continue
         bend = bend_of(room)
         low, high = limits(np.append(room, 0.0))
-        chart = Chart(f"slack of {constraint}", (0, len(history)), (low, high), bend=bend)
-        chart.shade(low, min(0.0, high), "forbidden")
+        chart = Chart(f"slack of {constraint}", len(history), (low, high), bend=bend)
+        chart.shade_below(0.0, "forbidden")
         held = room >= 0.0
         chart.points(count[~held], room[~held], "no", "violated")
         chart.points(count[held], room[held], "yes", "holds")
@@ -109,40 +102,32 @@ def slacks(problem: Problem, history: EvaluationTable, order: Sequence[int]) -> 
     return pictures
 
 
-def traces(trace: pd.DataFrame) -> list[str]:
-    """Return a picture per number the method reported that changed during the run."""
-    pictures = []
-    for name in trace.columns:
+def traces(trace: pd.DataFrame) -> tuple[list[str], dict[str, float]]:
+    """Return a picture per number of the method that changed during the run, and the numbers that did not."""
+    pictures, constants = [], {}
+    for name in trace.columns.difference(["asked", "time", "iteration"], sort=False):
         values = trace[name].to_numpy(dtype=np.float64, na_value=np.nan)
-        if name in ("asked", "time", "iteration") or np.unique(values[np.isfinite(values)]).size < 2:
+        different = np.unique(values[np.isfinite(values)])
+        if different.size == 1:
+            constants[str(name)] = float(different[0])
+        if different.size < 2:
             continue
         title, log = TRACE_TITLES.get(name, name), wants_log(values)
         asked = trace["asked"].to_numpy(dtype=np.float64)
-        chart = Chart(title, (0, float(asked.max())), limits(values, log=log), log)
+        chart = Chart(title, asked.max(), limits(values, log=log), log)
         chart.line(asked, values, "path", step=True)
         pictures.append(figure(title, chart.svg()))
-    return pictures
+    return pictures, constants
 
 
-def constants(trace: pd.DataFrame) -> dict[str, float]:
-    """Return the numbers of a method that never changed."""
-    found = {}
-    for name in trace.columns:
-        values = trace[name].dropna().unique()
-        if name not in ("asked", "time", "iteration") and len(values) == 1:
-            found[str(name)] = float(values[0])
-    return found
-
-
-def sensitivity(problem: Problem, belief: Belief, order: Sequence[int]) -> list[str]:
+def sensitivity(problem: Problem, belief: Belief, tightest: Sequence[Constraint]) -> list[str]:
     """Return bars of the model's slopes at the answer: of the objective, then of the tightest outcomes.
 
     A slope is the change of the outcome when a variable moves by a hundredth of its range. The variables
     are those with the largest slopes, every outcome's measured in its own scale.
     """
     free = [name for name, is_free in zip(problem.variables, problem.free, strict=True) if is_free]
-    tight = [problem.constraints[i].name for i in order]
-    rows = [0, *dict.fromkeys(problem.outcomes.index(name) for name in tight)][:4]
+    rows = [0, *dict.fromkeys(problem.outcomes.index(c.name) for c in tightest)][:4]
     standard = np.abs(belief.gradient[rows] / belief.scale[rows, None]).max(axis=0)
     chosen = np.argsort(-standard, kind="stable")[:_BARS]
     pictures = []
@@ -163,9 +148,8 @@ def bars(names: Sequence[str], values: Array, spread: Array) -> str:
         left, width = min(middle, end), abs(end - middle)
         kind = "up" if value >= 0 else "down"
         parts.append(f'<text class="end" x="128" y="{y + 13}">{escape(brief(one_line(name), 17))}</text>')
-        parts.append(
-            f'<rect class="{kind}" x="{left:.1f}" y="{y + 2}" width="{width:.1f}" height="14" rx="2"/>'
-        )
+        box = f'x="{left:.1f}" y="{y + 2}" width="{width:.1f}" height="14" rx="2"'
+        parts.append(f'<rect class="{kind}" {box}/>')
         parts.append(f'<path class="whisker" d="M{end - arm:.1f} {y + 9}H{end + arm:.1f}"/>')
         parts.append(f'<text class="end" x="516" y="{y + 13}">{number(float(f"{value:.3g}"))}</text>')
     total = 16 + height * len(names)
@@ -173,15 +157,18 @@ def bars(names: Sequence[str], values: Array, spread: Array) -> str:
     return f'<svg viewBox="0 0 520 {total}" role="img" aria-label="slopes">{axis}{"".join(parts)}</svg>'
 
 
-def parallel(problem: Problem, history: EvaluationTable, x: Array, chosen: Sequence[int]) -> str:
+def parallel(problem: Problem, history: EvaluationTable, x: Array) -> str:
     """Return the best designs as lines across the variables, each between its bounds, the answer on top."""
     free = np.flatnonzero(problem.free)
-    if not 2 <= free.size <= _AXES or not len(chosen):
+    values = problem.objective.sign * history.outcomes[problem.objective.name]
+    usable = np.flatnonzero(history.feasible & np.isfinite(values))
+    if not 2 <= free.size <= _AXES or not usable.size:
         return ""
+    chosen = usable[np.argsort(values[usable], kind="stable")][:_DESIGNS]
     top, bottom = 14.0, 200.0
     across = np.linspace(24.0, 1036.0, free.size)
     parts = [f'<path class="grid" d="M{at:.1f} {top}V{bottom}"/>' for at in across]
-    cube = problem.space.to_unit(history.X[list(chosen[:_DESIGNS])])
+    cube = problem.space.to_unit(history.X[chosen])
     lines = [(u, "other") for u in cube[::-1]] + [(problem.space.to_unit(x), "best")]
     for u, style in lines:
         heights = bottom - u * (bottom - top)
@@ -189,9 +176,8 @@ def parallel(problem: Problem, history: EvaluationTable, x: Array, chosen: Seque
         parts.append(f'<path class="line {style}" d="M{path}"/>')
     for at, index in zip(across, free, strict=True):
         name = escape(brief(one_line(problem.variables[index]), 12))
-        parts.append(
-            f'<text class="end" transform="translate({at + 4:.1f} {bottom + 12}) rotate(-60)">{name}</text>'
-        )
+        turn = f"translate({at + 4:.1f} {bottom + 12}) rotate(-60)"
+        parts.append(f'<text class="end" transform="{turn}">{name}</text>')
     svg = f'<svg viewBox="0 0 1060 290" role="img" aria-label="the best designs">{"".join(parts)}</svg>'
     caption = (
         f"The answer (bold) and the {len(cube)} best feasible evaluations; every variable runs from its "
@@ -207,7 +193,7 @@ def durations(history: pd.DataFrame) -> str:
         return ""
     failed = (history["failed"] != "").to_numpy()
     count, log = np.arange(1, len(history) + 1), wants_log(seconds)
-    chart = Chart("seconds per evaluation", (0, len(history)), limits(seconds, log=log, robust=True), log)
+    chart = Chart("seconds per evaluation", len(history), limits(seconds, log=log, robust=True), log)
     chart.points(count[~failed], seconds[~failed], "yes", "succeeded")
     chart.points(count[failed], seconds[failed], "failed", "failed")
     return figure("Seconds per evaluation", chart.svg())

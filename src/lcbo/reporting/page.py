@@ -31,7 +31,7 @@ def section(title: str, *parts: str) -> str:
     return f"<section><h2>{escape(title)}</h2>\n{inside}</section>" if inside else ""
 
 
-def side_by_side(parts: Sequence[str]) -> str:
+def columns(parts: Sequence[str]) -> str:
     """Return pieces in two columns where there is room for two."""
     return f'<div class="grid2">{"".join(parts)}</div>' if any(parts) else ""
 
@@ -61,9 +61,14 @@ def facts(rows: Iterable[tuple[str, str]]) -> str:
     return f'<div class="scroll"><table class="facts"><tbody>{lines}</tbody></table></div>'
 
 
-def paragraph(text: str, *, soft: bool = False) -> str:
+def paragraph(text: str) -> str:
     """Return a paragraph of plain text."""
-    return f"<p{' class=soft' if soft else ''}>{escape(text)}</p>" if text else ""
+    return f"<p>{escape(text)}</p>"
+
+
+def note(text: str) -> str:
+    """Return a paragraph of plain text in a soft color, nothing where it would be empty."""
+    return f"<p class=soft>{escape(text)}</p>" if text else ""
 
 
 def fold(summary: str, inside: str) -> str:

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from lcbo.errors import ArgumentError
 from lcbo.optimizer.result import Result
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from lcbo.optimizer.log import EvaluationTable
     from lcbo.problem import Problem
     from lcbo.store.stored_run import StoredRun
@@ -36,8 +35,6 @@ def plot_convergence(
         reference: a value to draw as a line, such as the best known.
         label: name of the objective on the axis.
     """
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(7.0, 4.0), layout="constrained")
     axes = figure.add_subplot()
     _draw_convergence(axes, result, reference, label)
@@ -47,14 +44,7 @@ def plot_convergence(
 
 
 def plot_run(run: StoredRun, path: str | Path | None = None) -> Figure:
-    """Return a figure of convergence and constraint slacks over evaluations; written to ``path`` if given.
-
-    Args:
-        run: a stored run.
-        path: file to write; its ending chooses the format.
-    """
-    from matplotlib.figure import Figure
-
+    """Return a figure of convergence and constraint slacks over evaluations; written to ``path`` if given."""
     problem, result = run.problem, run.result()
     best = getattr(problem, "best_known", None)
     rows = 2 if problem.constraints else 1
@@ -76,9 +66,8 @@ def _draw_convergence(axes: Axes, result: Result, reference: float | None, label
     feasible = history.feasible
     axes.scatter(number[~feasible], values[~feasible], s=9, color="0.75", label="infeasible", zorder=1)
     axes.scatter(number[feasible], values[feasible], s=9, color="tab:blue", label="feasible", zorder=2)
-    axes.step(
-        number, history.best_feasible, where="post", color="tab:red", lw=2, label="best feasible", zorder=3
-    )
+    best = history.best_feasible
+    axes.step(number, best, where="post", color="tab:red", lw=2, label="best feasible", zorder=3)
     if reference is not None:
         axes.axhline(reference, color="black", lw=1, ls="--", label=f"best known {reference:.5g}")
     axes.set_ylabel(_verbatim(label))

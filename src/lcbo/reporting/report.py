@@ -18,21 +18,22 @@ from lcbo.reporting import figures
 from lcbo.reporting.format import counted, moment, next_command, number, one_line, run_name, sentences
 from lcbo.reporting.page import (
     code,
+    columns,
     facts,
     fold,
+    note,
     page,
     paragraph,
     place,
     section,
-    side_by_side,
     table,
     tiles,
 )
 from lcbo.text import brief, duration
 
 if TYPE_CHECKING:
-    from lcbo.methods.protocol import Belief
     from lcbo.optimizer.result import Result
+    from lcbo.problem import Constraint
     from lcbo.store.stored_run import StoredRun
 
 _ROWS = 30  # variables shown at once; the rest is folded
@@ -48,20 +49,10 @@ def write_report(run: StoredRun, path: str | Path) -> Path:
 def report(run: StoredRun) -> str:
     """Return the page of a run, whatever state it is in: empty, all failed, running, without a model."""
     result = run.result()
-    order = _tightest(run, result)
-    body = [
-        _header(run, result),
-        _tiles(run, result),
-        _answer(run, result, order),
-        _progress(run, result, order),
-        _sensitivity(run, result, order),
-        _method(run),
-        _failures(run),
-        _times(run),
-        _problem(run),
-        _settings(run),
-        _continue(run),
-    ]
+    tightest = _tightest(run, result)
+    body = [_header(run, result), _tiles(run, result), _answer(run, result, tightest)]
+    body += [_progress(result, tightest), _sensitivity(run, result, tightest)]
+    body += [part(run) for part in (_method, _failures, _times, _problem, _settings, _continue)]
     return page(f"{run_name(run)}: report", body)
 
 
@@ -80,7 +71,7 @@ def _header(run: StoredRun, result: Result) -> str:
     )
     if at.writing:
         words += f" The run is going on: {at.writer} is writing to it."
-    return f"<header><h1>{escape(run_name(run))}{badge}</h1>{paragraph(sentences(words), soft=True)}</header>"
+    return f"<header><h1>{escape(run_name(run))}{badge}</h1>{note(sentences(words))}</header>"
 
 
 def _tiles(run: StoredRun, result: Result) -> str:
@@ -103,7 +94,7 @@ def _tiles(run: StoredRun, result: Result) -> str:
     )
 
 
-def _answer(run: StoredRun, result: Result, order: list[int]) -> str:
+def _answer(run: StoredRun, result: Result, tightest: list[Constraint]) -> str:
     if result.x is None:
         return section("Answer", paragraph(sentences(result.message)))
     problem = run.problem
@@ -120,24 +111,25 @@ def _answer(run: StoredRun, result: Result, order: list[int]) -> str:
     if len(rows) > _ROWS:
         design += fold(f"the other {len(rows) - _ROWS} variables", table(head, rows[_ROWS:], numeric))
     if at_bound:
-        design += paragraph(f"{counted(at_bound, 'variable')} at a bound (orange).", soft=True)
+        design += note(f"{counted(at_bound, 'variable')} at a bound (orange).")
     best = getattr(problem, "best_known", None)
     noisy = result.pof not in (0.0, 1.0)
     picture = figures.convergence(problem, result.history, None if best is None else best.value, noisy)
     picture += figures.violation(problem, result.history, run.log.scale())
-    limits = f"<h3>Constraints at the answer</h3>{_limits(run, result, order)}" if order else ""
-    columns = [f"<div><h3>Design</h3>{design}</div>", f"<div>{limits}{_stationarity(result)}{picture}</div>"]
-    return section("Answer", paragraph(sentences(result.message)), side_by_side(columns))
+    right = _limits(result, tightest) + _stationarity(result) + picture
+    both = columns([f"<div><h3>Design</h3>{design}</div>", f"<div>{right}</div>"])
+    return section("Answer", paragraph(sentences(result.message)), both)
 
 
-def _limits(run: StoredRun, result: Result, order: list[int]) -> str:
-    head, note = ["constraint", "", "value", "slack"], "Tightest first. Slack is the distance to the limit."
+def _limits(result: Result, tightest: list[Constraint]) -> str:
+    if not tightest:
+        return ""
+    head, words = ["constraint", "", "value", "slack"], "Tightest first. Slack is the distance to the limit."
     if result.multipliers:
         head.append("multiplier")
-        note += " The multiplier says by how much the objective would improve per unit of the limit."
+        words += " The multiplier says by how much the objective would improve per unit of the limit."
     rows = []
-    for index in order:
-        constraint = run.problem.constraints[index]
+    for constraint in tightest:
         value = result.constr[constraint.name]
         room = float(constraint.slack(value))
         verdict = '<span class="ok">holds</span>' if room >= 0.0 else '<span class="bad-text">violated</span>'
@@ -147,65 +139,57 @@ def _limits(run: StoredRun, result: Result, order: list[int]) -> str:
         if result.multipliers:
             row.append(number(float(f"{result.multipliers[constraint.name]:.4g}")))
         rows.append(row)
-    return table(head, rows, (2, 3, 4)) + paragraph(note, soft=True)
+    return "<h3>Constraints at the answer</h3>" + table(head, rows, (2, 3, 4)) + note(words)
 
 
 def _stationarity(result: Result) -> str:
     if not result.kkt:
         return ""
     values = {name: f"{value:.2g}" for name, value in result.kkt.items()}
-    return paragraph(
+    return note(
         f"KKT residuals (squared, 0 at an optimum): stationarity {values['r_s']}, to which uncertainty adds "
-        f"{values['spread_s']}; feasibility {values['r_f']}, to which it adds {values['spread_f']}.",
-        soft=True,
+        f"{values['spread_s']}; feasibility {values['r_f']}, to which it adds {values['spread_f']}."
     )
 
 
-def _progress(run: StoredRun, result: Result, order: list[int]) -> str:
-    rooms = figures.slacks(run.problem, result.history, order)
-    note = (
+def _progress(result: Result, tightest: list[Constraint]) -> str:
+    rooms = figures.slacks(result.history, tightest)
+    if not rooms:
+        return ""
+    words = (
         "Slack is the distance to the limit: below the red line the constraint is broken. A line joins "
         "the iterates, the other dots explore around them."
     )
-    if len(order) > len(rooms) > 0:
-        note += f" The {len(rooms)} tightest of {len(order)} constraints are drawn."
-    return section("Constraints over time", paragraph(note if rooms else "", soft=True), side_by_side(rooms))
+    if len(tightest) > len(rooms):
+        words += f" The {len(rooms)} tightest of {len(tightest)} constraints are drawn."
+    return section("Constraints over time", note(words), columns(rooms))
 
 
-def _sensitivity(run: StoredRun, result: Result, order: list[int]) -> str:
+def _sensitivity(run: StoredRun, result: Result, tightest: list[Constraint]) -> str:
     if result.x is None:
         return ""
-    history, log = result.history, run.log
-    objective = log.rows[:, 0]
-    ranked = np.lexsort((objective, ~history.feasible))
-    usable = [int(i) for i in ranked if np.isfinite(objective[i]) and history.feasible[i]]
-    parts = [figures.parallel(run.problem, history, result.x, usable)]
-    belief = _belief(run, result)
-    if belief is not None:
-        parts.append("<h3 class=next>What moves what at the answer</h3>")
-        parts.append(
-            paragraph(
-                "The model's slopes: change of the outcome when a variable moves up by a hundredth of its "
-                "range, for the variables with the largest slopes. Whiskers are one standard deviation of "
-                "what the model believes.",
-                soft=True,
-            )
-        )
-        parts.append(side_by_side(figures.sensitivity(run.problem, belief, order)))
-    return section("Design space", *parts)
+    designs = figures.parallel(run.problem, result.history, result.x)
+    try:
+        belief = run.optimizer.belief(result.x)
+    except ModelError:
+        belief = None
+    if belief is None:
+        return section("Design space", designs)
+    words = (
+        "The model's slopes: change of the outcome when a variable moves up by a hundredth of its range, "
+        "for the variables with the largest slopes. Whiskers are one standard deviation of what the model "
+        "believes."
+    )
+    title = "<h3 class=next>What moves what at the answer</h3>"
+    slopes = columns(figures.sensitivity(run.problem, belief, tightest))
+    return section("Design space", designs, title, note(words), slopes)
 
 
 def _method(run: StoredRun) -> str:
-    trace = run.trace
-    if trace.empty:
-        return ""
-    still = figures.constants(trace)
-    words = ", ".join(f"{name} {number(value)}" for name, value in still.items())
-    return section(
-        "Method over time",
-        side_by_side(figures.traces(trace)),
-        paragraph(f"Unchanged throughout: {words}." if words else "", soft=True),
-    )
+    pictures, constants = figures.traces(run.trace)
+    words = ", ".join(f"{name} {number(value)}" for name, value in constants.items())
+    unchanged = note(f"Unchanged throughout: {words}.") if words else ""
+    return section("Method over time", columns(pictures), unchanged)
 
 
 def _failures(run: StoredRun) -> str:
@@ -222,7 +206,7 @@ def _failures(run: StoredRun) -> str:
         table(("reason", "times", "latest candidate"), rows, (1, 2)),
     ]
     if len(count) > len(rows):
-        parts.append(paragraph(f"{len(count) - len(rows)} further reasons are not shown.", soft=True))
+        parts.append(note(f"{len(count) - len(rows)} further reasons are not shown."))
     traced = next((o for o in reversed(failed) if o.record.traceback), None)
     if traced is not None:
         text = traced.record.traceback[-20_000:]
@@ -231,8 +215,6 @@ def _failures(run: StoredRun) -> str:
 
 
 def _times(run: StoredRun) -> str:
-    if not run.log.evaluations:
-        return ""
     history = run.history
     picture = figures.durations(history)
     if not picture:
@@ -242,15 +224,13 @@ def _times(run: StoredRun) -> str:
         f"{len(seconds)} evaluations took {duration(float(seconds.sum()))} in all, half of them at most "
         f"{duration(float(seconds.median()))}, the longest {duration(float(seconds.max()))}."
     )
-    by_worker = (
-        history.dropna(subset=["seconds"]).groupby("worker")["seconds"].agg(["count", "sum", "median"])
-    )
+    by_worker = seconds.groupby(history["worker"]).agg(["count", "sum", "median"])
     rows = [
         (escape(str(worker)) or "not named", str(int(count)), duration(total), duration(median))
         for worker, count, total, median in by_worker.sort_values("count", ascending=False)[:20].itertuples()
     ]
     workers = table(("worker", "evaluations", "busy", "median"), rows, (1, 2, 3))
-    return section("Evaluation times", paragraph(words), side_by_side([picture, workers]))
+    return section("Evaluation times", paragraph(words), columns([picture, workers]))
 
 
 def _problem(run: StoredRun) -> str:
@@ -308,22 +288,12 @@ def _continue(run: StoredRun) -> str:
     return section("Go on from here", code("\n".join(lines)), paragraph("Or in Python:"), code(python))
 
 
-def _belief(run: StoredRun, result: Result) -> Belief | None:
-    """Return what the model believes at the answer; ``None`` where the model fails."""
-    if result.x is None:
-        return None
-    try:
-        return run.optimizer.belief(result.x)
-    except ModelError:
-        return None
-
-
-def _tightest(run: StoredRun, result: Result) -> list[int]:
-    """Return the constraints' numbers, least slack in standard deviations first."""
+def _tightest(run: StoredRun, result: Result) -> list[Constraint]:
+    """Return the constraints, least slack at the answer in standard deviations first, unknown ones last."""
     scale = run.log.scale()
-    rooms = []
-    for constraint in run.problem.constraints:
-        value = result.constr.get(constraint.name, math.nan)
-        room = float(constraint.slack(value)) / scale[constraint.name]
-        rooms.append(math.inf if math.isnan(room) else room)
-    return sorted(range(len(rooms)), key=rooms.__getitem__)
+
+    def room(constraint: Constraint) -> float:
+        slack = float(constraint.slack(result.constr.get(constraint.name, math.nan)))
+        return math.inf if math.isnan(slack) else slack / scale[constraint.name]
+
+    return sorted(run.problem.constraints, key=room)

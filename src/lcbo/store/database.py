@@ -18,6 +18,7 @@ from lcbo.text import brief
 
 SCHEMA = 1
 APPLICATION = 0x4C43424F  # "LCBO", in the header of the file
+HEADER = f"PRAGMA application_id={APPLICATION}; PRAGMA user_version={SCHEMA}"
 # SQLite's write-ahead log needs memory shared between all who use the file, which these do not have.
 # fmt: off
 NETWORK = frozenset([
@@ -42,18 +43,13 @@ def clear_errors(path: Path, action: str, loss: str = "") -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, UnicodeError) as error:  # SQLite may quote damaged text even in its errors
-        kind = _kind(error)
-        hint = next((hint for name, hint in _HINTS.items() if kind.startswith(name)), None)
-        hint = hint or "the run file is damaged, or not a run file"
-        raise StoreError(f"{path}: cannot be {action}: {hint} ({_brief(error)}){because}") from error
+        damaged = "the run file is damaged, or not a run file"
+        hint = next((hint for name, hint in _HINTS.items() if _kind(error).startswith(name)), damaged)
+        printable = "".join(c if c.isprintable() else " " for c in str(error))
+        said = brief(" ".join(printable.split()), 100)
+        raise StoreError(f"{path}: cannot be {action}: {hint} ({said}){because}") from error
     except OSError as error:
         raise StoreError(f"{path}: cannot be {action}: {error.strerror or error}{because}") from error
-
-
-def _brief(error: Exception) -> str:
-    """Return an error in a few plain words; some quote what they could not read."""
-    text = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())
-    return brief(text, 100)
 
 
 def _kind(error: Exception) -> str:
@@ -96,9 +92,8 @@ def check(db: sqlite3.Connection, path: Path) -> None:
         raise StoreError(f"{path}: expected a run file; got {got}")
     schema = db.execute("PRAGMA user_version").fetchone()[0]
     if schema != SCHEMA:
-        raise StoreError(
-            f"{path}: expected a run file of schema {SCHEMA}; got schema {schema}: use the lcbo that wrote it"
-        )
+        got = f"schema {schema}: use the lcbo that wrote it"
+        raise StoreError(f"{path}: expected a run file of schema {SCHEMA}; got {got}")
     (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
     if found != "ok":
         raise StoreError(f"{path}: the run file is damaged: {found.splitlines()[-1]}")

@@ -13,22 +13,13 @@ _ENDED = "ended"
 
 @dataclass(frozen=True)
 class Owner:
-    """A process on a machine that has opened a run for writing.
-
-    Attributes:
-        host: name of the machine.
-        boot: id of the machine's current boot, empty where it cannot be read.
-        pid: process number.
-        birth: start of the process in clock ticks after boot, which tells it from a later process with the
-            same number; empty where it cannot be read.
-        token: random, tells two openings by one process apart.
-    """
+    """A process on a machine that has opened a run for writing; what cannot be read is empty."""
 
     host: str
-    boot: str
+    boot: str  # id of the machine's current boot
     pid: int
-    birth: str
-    token: str
+    birth: str  # in clock ticks after boot: tells it from a later process with the same number
+    token: str  # random, tells two openings by one process apart
 
     @classmethod
     def this_process(cls) -> Owner:

@@ -35,7 +35,8 @@ def contents_in(db: sqlite3.Connection, path: Path) -> StoredContents:
     """Return everything in a file, or raise where something is missing."""
     db.execute("BEGIN")  # all reads see one moment of the run
     try:
-        entries, state = _entries(db, path), _state(db, path)
+        entries = _entries(db, path)
+        state = next(((seq, json.loads(state)) for _, seq, state in _rows(db, path, "state")), None)
         contents = StoredContents(path, meta_in(db, path), entries, state, owner_in(db, path))
     finally:
         db.execute("ROLLBACK")
@@ -55,10 +56,8 @@ def _entries(db: sqlite3.Connection, path: Path) -> list[LogEntry]:
     for (id, seq, role, iteration, _, u), x in zip(rows, points, strict=True):
         handed.setdefault(seq, []).append(Evaluation(id, x, np.frombuffer(u, "<f8"), role, iteration))
     asks, tells = list(_rows(db, path, "asks")), list(_rows(db, path, "tells"))
-    for seq, _, count, *_ in asks:
-        if len(handed.get(seq, [])) != count:
-            raise StoreError(f"{path}: the run file is damaged: candidates are missing")
-    if {row[1] for row in tells} - {row[0] for row in rows}:
+    handed_out = all(len(handed.get(seq, [])) == count for seq, _, count, *_ in asks)
+    if not handed_out or {row[1] for row in tells} - {row[0] for row in rows}:
         raise StoreError(f"{path}: the run file is damaged: candidates are missing")
     entries: list[LogEntry] = [
         AskEntry(n, numbers, handed.get(seq, []), when, seq)
@@ -84,10 +83,6 @@ def meta_in(db: sqlite3.Connection, path: Path) -> dict[str, Any]:
     """Return the facts of the run."""
     facts = {key: json.loads(value) for key, value in _rows(db, path, "meta")}
     return facts | {"options": renamed_options(facts["options"])} if "options" in facts else facts
-
-
-def _state(db: sqlite3.Connection, path: Path) -> tuple[int, dict[str, Any]] | None:
-    return next(((seq, json.loads(state)) for _, seq, state in _rows(db, path, "state")), None)
 
 
 def owner_in(db: sqlite3.Connection, path: Path) -> Owner | None:

@@ -28,20 +28,8 @@ from typing import Any, Self
 
 from lcbo.errors import RunInUseError, StoreError
 from lcbo.optimizer.recorder import AskEntry, TellEntry
-from lcbo.store.database import (
-    APPLICATION,
-    SCHEMA,
-    check,
-    clear_errors,
-    connect,
-    exists,
-    no_access,
-    open_copy,
-    publish,
-    require_run_file,
-    set_journal_mode,
-    temporary_sibling,
-)
+from lcbo.store import database
+from lcbo.store.database import check, clear_errors, connect, exists, require_run_file
 from lcbo.store.owner import Owner
 from lcbo.store.records import StoredContents, contents_in, meta_in, owner_in, put
 
@@ -80,13 +68,7 @@ SELECT 1 + max(seq) FROM (
 
 
 class Store:
-    """A run file opened for writing by this process, which is its owner until `close`.
-
-    Args:
-        path: the file.
-        connection: open and checked.
-        owner: the identity under which this process writes.
-    """
+    """A run file opened for writing by this process, which is its owner until `close`."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, owner: Owner) -> None:
         self.path = path.resolve()
@@ -101,18 +83,16 @@ class Store:
             raise StoreError(f"{path}: exists already; Optimizer.open(path) goes on with a run")
         facts = {"created": time.time(), **meta}
         with clear_errors(path, "created"):
-            fresh = temporary_sibling(path)
+            fresh = database.temporary_sibling(path)
             try:
                 with closing(sqlite3.connect(fresh, isolation_level=None)) as db:
                     db.execute("PRAGMA journal_mode=OFF")  # nobody sees the file before it is complete
-                    db.executescript(
-                        f"BEGIN; PRAGMA application_id={APPLICATION}; PRAGMA user_version={SCHEMA}; {_TABLES}"
-                    )
+                    db.executescript(f"BEGIN; {database.HEADER}; {_TABLES}")
                     for key, value in facts.items():
                         put(db, "meta", [key, json.dumps(value)])
                     put(db, "budgets", [0, budget])
                     db.execute("COMMIT")
-                publish(fresh, path)
+                database.publish(fresh, path)
             finally:
                 fresh.unlink(missing_ok=True)
         return cls.open(path)
@@ -127,7 +107,7 @@ class Store:
             db = connect(path, "rw")
             try:
                 check(db, path)
-                set_journal_mode(db, path)
+                database.set_journal_mode(db, path)
                 db.execute("PRAGMA synchronous=FULL")
                 _acquire(db, path, owner)
             except BaseException:
@@ -162,33 +142,24 @@ class Store:
     def record_ask(self, entry: AskEntry, state: Mapping[str, Any] | None) -> None:
         """Commit one ask, together with the method's state after it."""
         numbers = json.dumps({name: float(value) for name, value in entry.info.items()})
-        points = [
-            [int(c.id), c.role, int(c.iteration), json.dumps(c.x.tolist()), c.u.astype("<f8").tobytes()]
-            for c in entry.candidates
-        ]
-        kept = None if state is None else json.dumps(state)
-        wanted = None if entry.n is None else int(entry.n)
-        with self._writing(f"{len(points)} candidates could not be recorded") as (db, seq):
-            put(db, "asks", [seq, wanted, len(points), time.time(), numbers])
-            for id, *point in points:
-                put(db, "candidates", [id, seq, *point])
-            if kept is not None:
-                put(db, "state", [1, seq, kept])
+        wanted, count = None if entry.n is None else int(entry.n), len(entry.candidates)
+        with self._writing(f"{count} candidates could not be recorded") as (db, seq):
+            put(db, "asks", [seq, wanted, count, time.time(), numbers])
+            for c in entry.candidates:
+                point = [json.dumps(c.x.tolist()), c.u.astype("<f8").tobytes()]
+                put(db, "candidates", [int(c.id), seq, c.role, int(c.iteration), *point])
+            if state is not None:
+                put(db, "state", [1, seq, json.dumps(state)])
 
     def record_tell(self, entry: TellEntry) -> None:
         """Commit one tell."""
         told = json.dumps({name: float(value) for name, value in entry.outcomes.items()})
         reason, record = None if entry.failed is None else _storable(entry.failed), entry.record
-        marks = [int(entry.final), int(entry.late)]
-        how = [
-            _storable(record.worker),
-            _known(record.started),
-            _known(record.seconds),
-            _storable(record.traceback),
-            int(record.attempts),
-        ]
+        what = [told, reason, int(entry.final), int(entry.late)]
+        how = [_storable(record.worker), _known(record.started), _known(record.seconds)]
+        how += [_storable(record.traceback), int(record.attempts)]
         with self._writing(f"candidate {entry.id} could not be recorded: {reason or told}") as (db, seq):
-            put(db, "tells", [seq, int(entry.id), time.time(), told, reason, *marks, *how])
+            put(db, "tells", [seq, int(entry.id), time.time(), *what, *how])
 
     def record_budget(self, budget: int | None) -> None:
         """Commit a new budget."""
@@ -197,10 +168,9 @@ class Store:
 
     def set_meta(self, **facts: Any) -> None:
         """Commit facts of the run."""
-        texts = {key: json.dumps(value) for key, value in facts.items()}
         with self._writing("facts of the run could not be recorded") as (db, _):
-            for row in texts.items():
-                put(db, "meta", row)
+            for key, value in facts.items():
+                put(db, "meta", [key, json.dumps(value)])
 
     @contextmanager
     def _using(self, loss: str) -> Iterator[sqlite3.Connection]:
@@ -222,9 +192,8 @@ class Store:
             try:
                 owner = owner_in(db, self.path)
                 if owner != self.owner:
-                    raise RunInUseError(
-                        f"{self.path}: {loss}: the run was taken over, it belongs to {owner or 'nobody'} now"
-                    )
+                    now = f"the run was taken over, it belongs to {owner or 'nobody'} now"
+                    raise RunInUseError(f"{self.path}: {loss}: {now}")
                 yield db, db.execute(_NEXT).fetchone()[0]
                 db.execute("COMMIT")
             except BaseException:
@@ -245,10 +214,10 @@ def read(path: Path) -> StoredContents:
                 check(db, path)
                 return contents_in(db, path)
         except sqlite3.OperationalError as error:
-            if not no_access(error):
+            if not database.no_access(error):
                 raise
         # A log left by a killed process, in a directory where we may not write.
-        with closing(open_copy(path)) as db:
+        with closing(database.open_copy(path)) as db:
             check(db, path)
             return contents_in(db, path)
 
@@ -272,9 +241,11 @@ def _acquire(db: sqlite3.Connection, path: Path, owner: Owner) -> None:
     """Become the owner, unless another one lives."""
     db.execute("BEGIN IMMEDIATE")
     other = owner_in(db, path)
-    alive = other is not None and not _forgotten(other, owner) and other.alive()
+    ours = other is not None and other.same_process(owner)
+    forgotten = ours and all(store.owner != other for store in _opened)  # ended without being recorded
+    alive = other is not None and not forgotten and other.alive()
     if other is not None and alive is not False:
-        if other.same_process(owner):
+        if ours:
             hint = "it is this one: close the optimizer that has it, optimizer.close()"
         elif alive:
             hint = "wait for it or stop it; reading is possible at any time"
@@ -283,11 +254,6 @@ def _acquire(db: sqlite3.Connection, path: Path, owner: Owner) -> None:
         raise RunInUseError(f"{path}: {other} is writing to this run; {hint}")
     put(db, "owner", [1, owner.host, owner.boot, owner.pid, owner.birth, owner.token])
     db.execute("COMMIT")
-
-
-def _forgotten(other: Owner, this: Owner) -> bool:
-    """Whether an owner is an opening by this process that has ended without being recorded."""
-    return other.same_process(this) and all(store.owner != other for store in _opened)
 
 
 def _refuse_inherited(path: Path) -> None:

@@ -10,60 +10,40 @@ from typing import TYPE_CHECKING, Any
 
 from lcbo.errors import ArgumentError
 from lcbo.optimizer.ledger import Ledger
+from lcbo.optimizer.log import Log
 from lcbo.optimizer.optimizer import Optimizer
 from lcbo.optimizer.recorder import AskEntry, LogEntry, TellEntry
-from lcbo.optimizer.resume import stored_data
+from lcbo.optimizer.result import Result
+from lcbo.optimizer.setup import brought_along
+from lcbo.problem import Problem
 from lcbo.problem.sources import rebuild_problem
 from lcbo.store.owner import Owner
 from lcbo.store.store import read
-from lcbo.types import Record
+from lcbo.types import Candidate, Record
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lcbo.optimizer.log import Log
-    from lcbo.optimizer.result import Result
-    from lcbo.problem import Problem
-    from lcbo.types import Candidate
-
 
 @dataclass(frozen=True)
 class Status:
-    """Where a run stands.
-
-    Attributes:
-        method: name of the method.
-        budget: evaluations in all, or ``None``.
-        asked: candidates handed out.
-        ended: evaluations that have ended, failed ones included.
-        failed: evaluations that failed.
-        pending: candidates handed out and not ended.
-        iteration: the method's iteration.
-        created: when the run was begun; like the next, in seconds since the epoch.
-        updated: when something was last recorded.
-        writer: the process that writes, or did when it died.
-        writing: whether it is alive; ``None`` when that cannot be known from here.
-    """
+    """Where a run stands: numbers of evaluations, and times in seconds since the epoch."""
 
     method: str
     budget: int | None
     asked: int
-    ended: int
+    ended: int  # failed ones included
     failed: int
     pending: int
     iteration: int
     created: float
-    updated: float
-    writer: Owner | None
-    writing: bool | None
+    updated: float  # when something was last recorded
+    writer: Owner | None  # the process that writes, or did when it died
+    writing: bool | None  # whether it is alive; None when that cannot be known from here
 
 
 class StoredRun:
-    """A stored run as it was when this object was made; nothing here writes to it.
-
-    Attributes:
-        path: the run file.
-    """
+    """A stored run as it was when this object was made; nothing here writes to it."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -97,7 +77,7 @@ class StoredRun:
     def _ledger(self) -> Ledger:
         """What was asked and told, without the method."""
         ledger = Ledger(self.problem, None)
-        for evaluation in stored_data(self._contents, self.problem):
+        for evaluation in brought_along(self.meta["data"], self.problem):
             ledger.end(evaluation)
         for entry in self.entries:
             ledger.enter(entry)
@@ -115,12 +95,10 @@ class StoredRun:
 
     def result(self) -> Result:
         """Return the answer so far."""
-        optimizer = self.optimizer
-        budget, ended = optimizer.budget, optimizer.n_ended
+        budget, ended = self.optimizer.budget, self.optimizer.n_ended
         spent = budget is not None and ended >= budget
-        return optimizer.result(
-            f"budget of {budget} evaluations spent" if spent else f"{ended} evaluations so far"
-        )
+        reason = f"budget of {budget} evaluations spent" if spent else f"{ended} evaluations so far"
+        return self.optimizer.result(reason)
 
     @property
     def history(self) -> pd.DataFrame:
@@ -177,9 +155,8 @@ class StoredRun:
             try:
                 self.history.to_parquet(target)
             except ImportError as error:
-                raise ArgumentError(
-                    "path", "the package pyarrow for Parquet; or a .csv file", target
-                ) from error
+                expected = "the package pyarrow for Parquet; or a .csv file"
+                raise ArgumentError("path", expected, target) from error
         else:
             raise ArgumentError("path", "a file ending in .csv or .parquet", repr(str(path)))
         return target

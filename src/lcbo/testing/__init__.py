@@ -10,7 +10,7 @@ A check raises AssertionError with what was expected. Nothing here needs pytest;
 
 from __future__ import annotations
 
-from lcbo.testing import asking, declaring, reproducibility, telling  # noqa: F401  (each adds its checks)
+from lcbo.testing import asking, reproducibility, telling  # noqa: F401  (each adds its checks)
 from lcbo.testing.harness import CHECKS, Check, Drive, Subject
 
 checks: tuple[Check, ...] = tuple(CHECKS)

@@ -1,11 +1,15 @@
-"""What a method may return when it is asked."""
+"""What a method declares of itself is true, and what it may return when it is asked."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from lcbo.terms import Terms
-from lcbo.testing.harness import BUDGET, DIM, INEQUALITY, Subject, check, require, require_equal, truth
+from lcbo.errors import ArgumentError
+from lcbo.methods.protocol import Array
+from lcbo.terms import Term, Terms
+from lcbo.testing.harness import BUDGET, DIM, WITH_EQUALITY, Subject, check, require, require_equal, truth
 
 
 @check
@@ -53,7 +57,7 @@ def rest_of_a_batch_stays_queued(subject: Subject) -> None:
     while pieces.left:
         while pieces.ask(most=1):
             pass  # the queue gives one point after the other
-        pieces.evaluate(list(pieces.pending.values()))
+        pieces.evaluate()
     require_equal(pieces.points, subject.points(), "asked for one by one")
 
 
@@ -73,14 +77,14 @@ def asking_for_a_number_is_a_limit(subject: Subject) -> None:
     run = subject.run()
     for n in (3, 1):
         require(len(run.ask(n)) == n, f"ask({n}): expected {n} points of the initial design")
-    run.evaluate(list(run.pending.values()))
+    run.evaluate()
     while run.left:
         for n in (1, 5, 2):
             run.ask(n)
         require(run.pending, "ask(n): nothing came although nothing is out")
         if subject.spec.sequential:
             require(len(run.pending) == 1, f"declared sequential, but has {len(run.pending)} points out")
-        run.evaluate(list(run.pending.values()))
+        run.evaluate()
 
 
 @check
@@ -120,5 +124,47 @@ def looking_changes_nothing(subject: Subject) -> None:
 @check
 def small_problems_are_solved_too(subject: Subject) -> None:
     """Problems with one variable or without constraints are solved."""
-    subject.points(dim=1, terms=Terms(INEQUALITY.each[:1]))
+    subject.points(dim=1, terms=Terms(subject.terms.each[:1]))
     subject.points(lambda u: truth(u)[:1], n_outputs=1, terms=Terms())
+
+
+@check
+def equality_support_is_declared_honestly(subject: Subject) -> None:
+    """A method that declares support comes closer to ``h = 0`` from either side; another one refuses.
+
+    The objective pulls away from the equality, so that a method that reads it as ``h <= 0`` or ``h >= 0`` or
+    not at all goes the wrong way in one of the two cases.
+    """
+    if not subject.spec.supports_equality:
+        complaint = _refusal(subject, terms=WITH_EQUALITY)
+        require(complaint, "declares no support for equality constraints, but takes them")
+        return
+    for level, lure in ((0.75, 0.2), (0.25, 0.8)):
+
+        def lured(u: Array, lure: float = lure) -> Array:
+            return np.array([0.2 * np.sum((u - lure) ** 2), u.mean()])
+
+        terms = Terms((Term(1, 1.0, level, equality=True, tol=0.02),))
+        run = subject.run(lured, dim=2, n_outputs=2, terms=terms, budget=60, n_init=6).finish()
+        error = np.abs(run.points.mean(1) - level)
+        # Where a method tells its iterates from its exploration, the iterates count.
+        late = [e for e, p in zip(error, run.asked, strict=True) if p.role == "iterate"] or error.tolist()
+        last, first = np.median(late[-len(late) // 3 :]), np.median(error[:6])
+        require(last < 0.75 * first, f"h = {level}: median error {last:.3g} at the end, {first:.3g} at first")
+
+
+@check
+def unknown_option_is_refused(subject: Subject) -> None:
+    """An option the method does not have is an error that lists the ones it has."""
+    complaint = _refusal(Subject(subject.spec, {**subject.options, "no such option": 1}))
+    require(complaint, "an option it does not have is ignored")
+    require(all(name in complaint for name in subject.spec.options), f"not all options in: {complaint}")
+
+
+def _refusal(subject: Subject, **changes: Any) -> str:
+    """Return the error of building the method, nothing where it is built."""
+    try:
+        subject.make(**changes)
+    except ArgumentError as error:
+        return str(error)
+    return ""

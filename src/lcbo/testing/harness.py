@@ -63,15 +63,8 @@ class Subject:
 
     def make(self, **changes: Any) -> Method:
         """Return a new method for the small problem, with changes of its setup."""
-        facts: dict[str, Any] = {
-            "dim": DIM,
-            "n_outputs": 3,
-            "terms": self.terms,
-            "budget": BUDGET,
-            "n_init": 4,
-            "seed": 0,
-            **changes,
-        }
+        facts: dict[str, Any] = {"dim": DIM, "n_outputs": 3, "terms": self.terms}
+        facts |= {"budget": BUDGET, "n_init": 4, "seed": 0, **changes}
         facts.setdefault("noise_var", (None,) * facts["n_outputs"])
         facts.setdefault("starts", np.zeros((0, facts["dim"])))
         return registry.make(self.spec, Setup(**facts), self.options)
@@ -136,16 +129,15 @@ class Drive:
         del self.pending[proposal.id]
         self.method.tell(proposal.id, y)
 
-    def evaluate(self, proposals: list[Proposal]) -> None:
-        """Tell what the small problem says."""
-        for proposal in proposals:
-            self.tell(proposal, self.truth(proposal.u))
+    def evaluate(self, proposals: list[Proposal] | None = None, answer: Answer | None = None) -> None:
+        """Tell what the small problem says, or an ``answer``, to some proposals or all that are pending."""
+        for proposal in list(self.pending.values()) if proposals is None else proposals:
+            self.tell(proposal, self.truth(proposal.u) if answer is None else answer(proposal))
 
     def finish(self, answer: Answer | None = None) -> Drive:
         """Ask and tell until the budget is spent."""
         while batch := self.ask():
-            for proposal in batch:
-                self.tell(proposal, self.truth(proposal.u) if answer is None else answer(proposal))
+            self.evaluate(batch, answer)
         require(self.left == 0, f"ask: nothing came although the budget allows {self.left} points more")
         for proposal, copy in zip(self.asked, self._copies, strict=True):
             require(np.array_equal(proposal.u, copy), f"point {proposal.id} was changed after it was asked")

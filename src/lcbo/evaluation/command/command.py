@@ -17,8 +17,8 @@ from typing import Any, Self
 
 from lcbo.checks import positive
 from lcbo.errors import ArgumentError, EvaluationError, OutcomeError
-from lcbo.evaluation.command.output import STDERR, STDOUT, json_object, last_lines, last_match, text_of
-from lcbo.evaluation.command.template import check, placeholders, render
+from lcbo.evaluation.command import exchange
+from lcbo.evaluation.command.exchange import STDERR, STDOUT, last_lines, placeholders, render, text_of
 from lcbo.evaluation.evaluate import current
 from lcbo.evaluation.processes import kill_members, kill_tree
 from lcbo.problem import Problem, not_finite
@@ -104,14 +104,12 @@ class Command:
     def bound_to(self, problem: Problem, outcomes: Sequence[str]) -> Self:
         """Return the command with the names of a problem, everything checked that can be before a run.
 
-        Args:
-            problem: gives the variables.
-            outcomes: those of its outcomes that this command must give.
+        It must give all of ``outcomes``.
         """
         names = problem.variables
-        used = set().union(*(check("run", line, names) for line in self._lines))
+        used = set().union(*(exchange.check("run", line, names) for line in self._lines))
         for name, source in self.templates.items():
-            used |= check(f"templates, {name!r}", self._text_of(source), names)
+            used |= exchange.check(f"templates, {name!r}", self._text_of(source), names)
         for source in self.files:
             if not self._path(source).exists():
                 raise ArgumentError("files", "files and directories that exist", str(self._path(source)))
@@ -125,11 +123,7 @@ class Command:
         return replace(self, variables=names, outcomes=tuple(outcomes))
 
     def __call__(self, x: Array) -> dict[str, Any]:
-        """Run the program for one point and return its outcomes.
-
-        Raises:
-            EvaluationError: there are none; the message says why and where the files are.
-        """
+        """Return the outcomes of one point, or raise `EvaluationError` with why and where the files are."""
         names = self.variables or tuple(f"x{i}" for i in range(len(x)))
         values = dict(zip(names, map(float, x), strict=True))
         place = self._working_directory()
@@ -172,14 +166,13 @@ class Command:
         stem = time.strftime("%Y%m%d-%H%M%S") if id is None else f"{id:06d}"
         parent = self._path(self.workdir)
         parent.mkdir(parents=True, exist_ok=True)
-        for attempt in count(1):
-            place = parent / (stem if attempt == 1 else f"{stem}-{attempt}")
+        place, attempts = parent / stem, count(2)
+        while True:
             try:
                 place.mkdir()
+                return place
             except FileExistsError:
-                continue
-            return place
-        raise AssertionError  # count does not end
+                place = parent / f"{stem}-{next(attempts)}"
 
     def _prepare(self, place: Path, values: Mapping[str, float]) -> None:
         for source in self.files:
@@ -195,16 +188,14 @@ class Command:
 
     def _execute(self, place: Path, values: Mapping[str, float]) -> None:
         shell = isinstance(self.run, str)
-        line = (
-            render(self.run, values) if isinstance(self.run, str) else [render(a, values) for a in self.run]
-        )
+        line = [render(part, values) for part in self._lines]
         environment = {**os.environ, **self.env}
         if (id := current.get()) is not None:
             environment["LCBO_EVALUATION"] = str(id)
         with (place / STDOUT).open("wb") as out, (place / STDERR).open("wb") as err:
             try:
                 process = subprocess.Popen(
-                    line,
+                    line[0] if shell else line,
                     shell=shell,
                     cwd=place,
                     env=environment,
@@ -231,21 +222,17 @@ class Command:
             raise EvaluationError(f"the command {how}{last_lines(place)}")
 
     def _read(self, place: Path) -> dict[str, Any]:
-        """Return the outcomes the program wrote."""
         read: dict[str, Any] = {}
         if not self.patterns:
-            read = json_object(self.output, text_of(place, self.output))
+            read = exchange.json_object(self.output, text_of(place, self.output))
         for name, entry in self.patterns.items():
-            file, pattern = (
-                (self.output, entry) if isinstance(entry, str) else (entry["file"], entry["pattern"])
-            )
-            read[name] = last_match(name, pattern, file, text_of(place, file))
+            stated = {"file": self.output, "pattern": entry} if isinstance(entry, str) else entry
+            text = text_of(place, stated["file"])
+            read[name] = exchange.last_match(name, stated["pattern"], stated["file"], text)
         missing = [name for name in self.outcomes if name not in read]
         if missing:
-            came = ", ".join(map(repr, read)) or "nothing"
-            raise OutcomeError(
-                f"{self.output}: expected the outcomes {missing} too; got {came} (files: {place})"
-            )
+            came = f"{', '.join(map(repr, read)) or 'nothing'} (files: {place})"
+            raise OutcomeError(f"{self.output}: expected the outcomes {missing} too; got {came}")
         numbers = {name: read[name] for name in self.outcomes if isinstance(read[name], float | None)}
         if broken := not_finite(numbers):
             raise EvaluationError(broken)

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from lcbo.checks import integer, is_number
 from lcbo.errors import ArgumentError, LcboError
 from lcbo.evaluation.command.command import Command
 from lcbo.problem import Problem
@@ -28,50 +29,25 @@ from lcbo.problem.constraint import Constraint, Objective
 from lcbo.problem.sources import plain_problem
 from lcbo.types import Array
 
-_KEYS = (
-    "objective",
-    "constraints",
-    "noise",
-    "deterministic",
-    "variables",
-    "start",
-    "command",
-    "run",
-    "options",
-)
+_TABLES = ("variables", "start", "command", "run", "options")
+_KEYS = ("objective", "constraints", "noise", "deterministic", *_TABLES)
 _ARGUMENTS = ("budget", "method", "seed", "n_init")
-_EVALUATION = (
-    "workers",
-    "timeout",
-    "retries",
-    "max_failure_rate",
-    "time_limit",
-    "target",
-    "kkt_tol",
-)
+_EVALUATION = ("workers", "timeout", "retries", "max_failure_rate", "time_limit", "target", "kkt_tol")
 
 
 @dataclass(frozen=True)
 class Task:
-    """A problem and how to run it.
-
-    Attributes:
-        name: what to call it.
-        problem: with its function, or without one for ask and tell.
-        settings: of the run, by the names of the table ``[run]``.
-        options: of the method.
-        start: a point to evaluate first, if any.
-    """
+    """A problem and how to run it."""
 
     name: str
-    problem: Problem
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
-    start: Array | None = None
+    problem: Problem  # with its function, or without one for ask and tell
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the run, as in the table [run]
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the method
+    start: Array | None = None  # a point to evaluate first
 
     def arguments(self, options: Mapping[str, Any], **given: Any) -> dict[str, Any]:
         """Return the arguments of an `Optimizer`; what is given (and not ``None``) goes first."""
-        stated = {**self.settings, **{name: value for name, value in given.items() if value is not None}}
+        stated = self._stated(given)
         return {
             "budget": stated.get("budget"),
             "method": stated.get("method", "lcbo"),
@@ -83,17 +59,14 @@ class Task:
 
     def evaluation(self, **given: Any) -> dict[str, Any]:
         """Return what `minimize` wants to know about evaluating and stopping."""
-        stated = {**self.settings, **{name: value for name, value in given.items() if value is not None}}
-        return {name: stated[name] for name in _EVALUATION if name in stated}
+        return {name: value for name, value in self._stated(given).items() if name in _EVALUATION}
+
+    def _stated(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        return {**self.settings, **{name: value for name, value in given.items() if value is not None}}
 
 
 def read_problem_file(path: str | Path) -> Task:
-    """Return the task a problem file describes.
-
-    Raises:
-        ArgumentError: the file is not there, is no TOML, or says something that cannot be; the message
-            names the file and the key.
-    """
+    """Return the task a problem file describes; an error names the file and the key."""
     path = Path(path)
     try:
         stated = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -118,26 +91,26 @@ def from_source(source: Mapping[str, Any], description: Mapping[str, Any]) -> Pr
 
 def _task(path: Path, stated: Mapping[str, Any]) -> Task:
     _only("keys", stated, _KEYS)
-    variables, groups = _variables(_table(stated, "variables"))
-    settings = _table(stated, "run")
-    _only("[run]", settings, (*_ARGUMENTS, *_EVALUATION))
-    command = _table(stated, "command")
-    folder = path.parent.absolute()
+    tables = {key: stated.get(key, {}) for key in _TABLES}
+    for key, table in tables.items():
+        if not isinstance(table, Mapping):
+            raise ArgumentError(key, f"a table [{key}]", repr(table))
+    variables, groups = _variables(tables["variables"])
+    _only("[run]", tables["run"], (*_ARGUMENTS, *_EVALUATION))
+    command = tables["command"]
     problem = Problem(
         variables,
         _constraints(stated.get("constraints", [])),
         _objective(stated.get("objective")),
-        fun=Command.from_dict(command, folder) if command else None,
+        fun=Command.from_dict(command, path.parent) if command else None,
         noise=stated.get("noise"),
         deterministic=stated.get("deterministic", False),
     )
-    start = _start(_table(stated, "start"), problem.variables, groups) if "start" in stated else None
-    return Task(path.stem, problem, settings, _table(stated, "options"), start)
+    start = _start(tables["start"], problem.variables, groups) if "start" in stated else None
+    return Task(path.stem, problem, tables["run"], tables["options"], start)
 
 
-def _variables(
-    stated: Mapping[str, Any],
-) -> tuple[dict[str, tuple[float, float]], dict[str, list[str]]]:
+def _variables(stated: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[str]]]:
     """Return the bounds by name, and the names each counted group stands for."""
     bounds: dict[str, Any] = {}
     groups: dict[str, list[str]] = {}
@@ -145,9 +118,7 @@ def _variables(
         pair, names = entry, [name]
         if isinstance(entry, Mapping):
             _only(f"[variables] {name}", entry, ("low", "high", "count"))
-            count = entry.get("count", 1)
-            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-                raise ArgumentError(f"[variables] {name}, count", "an integer of at least 1", repr(count))
+            count = integer(f"[variables] {name}, count", entry.get("count", 1))
             pair = [entry.get("low"), entry.get("high")]
             names = [f"{name}{i}" for i in range(1, count + 1)] if "count" in entry else [name]
             groups[name] = names
@@ -194,16 +165,9 @@ def _start(stated: Mapping[str, Any], variables: Sequence[str], groups: Mapping[
     if missing:
         raise ArgumentError("[start]", "a value for every variable", f"none for {', '.join(missing[:5])}")
     for name, value in point.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if not is_number(value):
             raise ArgumentError(f"[start] {name}", "a number", repr(value))
     return np.array([float(point[name]) for name in variables])
-
-
-def _table(stated: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    table = stated.get(key, {})
-    if not isinstance(table, Mapping):
-        raise ArgumentError(key, f"a table [{key}]", repr(table))
-    return table
 
 
 def _only(where: str, stated: Mapping[str, Any], allowed: Sequence[str]) -> None:

@@ -38,8 +38,7 @@ class Lcbo(QueuedMethod):
         self.regime = NoiseRegime(options)
         self.sizes = BatchSizes(options, self.regime)
         self.window = Window(setup.dim, options.window, options.window_limit)
-        average = options.average_repeats
-        builder = window_builder(setup, options, self.regime.kernel, average_repeats=average)
+        builder = window_builder(setup, options, self.regime.kernel, average_repeats=options.average_repeats)
         repeats = Repeats(setup.noise_var)
         self.model = LocalModel(self.archive, self.window, builder, repeats, options.fit_every)
         explorer = make_explorer(options.explorer, options.explorer_options)

@@ -51,7 +51,7 @@ class Beam50(Benchmark):
         checks.positive("alpha", checks.number("alpha", alpha))
         self.aggregate, self.alpha, self.scale = aggregate, float(alpha), scale
         self.stress_names = [f"stress_{i + 1}" for i in range(BEAM.segments)]
-        objective = "volume" if scale == "natural" else "scaled_volume"
+        objective, unit = ("volume", 1.0) if scale == "natural" else ("scaled_volume", 0.01)
         if aggregate == "lse":
             limits = [Constraint("g_stress", ub=0.0)]
             spread = {"g_stress": 1.0}
@@ -62,12 +62,8 @@ class Beam50(Benchmark):
             np.tile(SIDE, (2 * BEAM.segments, 1)),
             [*limits, Constraint("g_disp", ub=0.0)],
             objective,
-            best_known=stored_answer(
-                "beam50",
-                "exact" if aggregate == "none" else f"lse{alpha:g}",
-                factor=1.0 if scale == "natural" else 0.01,
-            ),
-            noise_scale={objective: 100.0 if scale == "natural" else 1.0, **spread, "g_disp": 1.0},
+            best_known=stored_answer("beam50", "exact" if aggregate == "none" else f"lse{alpha:g}", unit),
+            noise_scale={objective: 100.0 * unit, **spread, "g_disp": 1.0},
         )
 
     def outcomes_at(self, X: Array) -> dict[str, Array]:

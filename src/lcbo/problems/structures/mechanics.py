@@ -51,20 +51,15 @@ class Truss:
         self.free_nodes = [i for i in range(len(self.nodes)) if i + 1 not in supports]
         axis = self.nodes[self.bars[:, 1]] - self.nodes[self.bars[:, 0]]
         self.lengths: Array = np.linalg.norm(axis, axis=1)
-        self._strain = self._strain_rows(axis / self.lengths[:, None])
+        # Rows b_i: elongation of bar i per unit displacement of each free degree of freedom.
+        direction, each = axis / self.lengths[:, None], np.arange(len(bars))
+        strain = np.zeros((len(bars), *self.nodes.shape))
+        strain[each, self.bars[:, 0]] -= direction
+        strain[each, self.bars[:, 1]] += direction
+        self._strain = strain[:, self.free_nodes].reshape(len(bars), -1)
         self._modulus = modulus
         unit = np.einsum("ij,ik->ijk", self._strain, self._strain) * modulus
         self._unit_stiffness = (unit / self.lengths[:, None, None]).reshape(len(bars), -1)
-
-    def _strain_rows(self, direction: Array) -> Array:
-        """Rows b_i: elongation of bar i per unit displacement of each free degree of freedom."""
-        place = {node: 3 * k for k, node in enumerate(self.free_nodes)}
-        rows = np.zeros((len(self.bars), 3 * len(self.free_nodes)))
-        for row, (start, end), cosines in zip(rows, self.bars, direction, strict=True):
-            for node, sign in ((int(start), -1.0), (int(end), 1.0)):
-                if node in place:
-                    row[place[node] : place[node] + 3] += sign * cosines
-        return rows
 
     def load_vector(self, loads: Mapping[int, Sequence[float]]) -> Array:
         """Forces on the free degrees of freedom from a map ``node number -> (x, y, z)``."""
@@ -91,8 +86,7 @@ class Truss:
     def _displacements(self, areas: Array, force: Array) -> Array:
         size = len(force)
         stiffness = (areas @ self._unit_stiffness).reshape(-1, size, size)
-        load = np.broadcast_to(force[:, None], (len(areas), size, 1))
-        solution: Array = np.linalg.solve(stiffness, load)[:, :, 0]
+        solution: Array = np.linalg.solve(stiffness, force[:, None])[:, :, 0]
         return solution
 
 
@@ -143,12 +137,7 @@ def smooth_max(values: Array, alpha: float) -> Array:
 
         LSE(v) = (1 / alpha) log sum_j exp(alpha v_j),   max v <= LSE(v) <= max v + ln(m) / alpha
 
-    Args:
-        values: ``n x m`` array.
-        alpha: Sharpness; larger is closer to the maximum.
-
-    Returns:
-        ``n`` smoothed maxima.
+    ``values`` are ``n x m``; the larger ``alpha``, the closer to the maximum.
     """
     top = values.max(axis=1)
     spread = np.exp(alpha * (values - top[:, None])).sum(axis=1)

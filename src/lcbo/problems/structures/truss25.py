@@ -54,11 +54,7 @@ DENSITY = 0.1  # lb / in^3
 STRESS_LIMIT = 40_000.0  # psi
 DISPLACEMENT_LIMIT = 0.35  # in
 AREA = (0.01, 5.0)  # in^2
-
-
-def truss_model() -> Truss:
-    """The finite-element model shared by every load and variant."""
-    return Truss(NODES, BARS, SUPPORTS, MODULUS)
+TRUSS = Truss(NODES, BARS, SUPPORTS, MODULUS)
 
 
 class Truss25(Benchmark):
@@ -97,40 +93,30 @@ class Truss25(Benchmark):
         checks.choice("scale", scale, get_args(Scale))
         checks.positive("alpha", checks.number("alpha", alpha))
         self.load, self.aggregate, self.alpha, self.scale = load, aggregate, float(alpha), scale
-        self.model = truss_model()
-        self.force = self.model.load_vector(LOADS[load])
+        self.force = TRUSS.load_vector(LOADS[load])
         self.stress_names = [f"stress_{i + 1}" for i in range(len(BARS))]
-        self.disp_names = [f"disp_{node + 1}{axis}" for node in self.model.free_nodes for axis in "xyz"]
-        objective = "weight" if scale == "natural" else "scaled_weight"
-        weight_scale = {"weight": 100.0, "scaled_weight": 1.0}[objective]
+        self.disp_names = [f"disp_{node + 1}{axis}" for node in TRUSS.free_nodes for axis in "xyz"]
+        if aggregate == "lse":
+            spread = {"g_stress": 1.0, "g_disp": 1.0}
+            limits = [Constraint(name, ub=0.0) for name in spread]
+        else:
+            spread = dict.fromkeys(self.stress_names, STRESS_LIMIT)
+            spread |= dict.fromkeys(self.disp_names, DISPLACEMENT_LIMIT)
+            limits = [Constraint(name, lb=-size, ub=size) for name, size in spread.items()]
+        objective, unit = ("weight", 1.0) if scale == "natural" else ("scaled_weight", 0.01)
         detail = "exact" if aggregate == "none" else f"lse{alpha:g}"
         super().__init__(
             np.tile(AREA, (len(BARS), 1)),
-            self._limits(),
+            limits,
             objective,
-            best_known=stored_answer(
-                "truss25", f"{load}_{detail}", factor=1.0 if scale == "natural" else 0.01
-            ),
-            noise_scale={objective: weight_scale, **self._constraint_scale()},
+            best_known=stored_answer("truss25", f"{load}_{detail}", unit),
+            noise_scale={objective: 100.0 * unit, **spread},
         )
-
-    def _limits(self) -> list[Constraint]:
-        if self.aggregate == "lse":
-            return [Constraint("g_stress", ub=0.0), Constraint("g_disp", ub=0.0)]
-        stress = [Constraint(name, lb=-STRESS_LIMIT, ub=STRESS_LIMIT) for name in self.stress_names]
-        disp = [Constraint(name, lb=-DISPLACEMENT_LIMIT, ub=DISPLACEMENT_LIMIT) for name in self.disp_names]
-        return stress + disp
-
-    def _constraint_scale(self) -> dict[str, float]:
-        if self.aggregate == "lse":
-            return {"g_stress": 1.0, "g_disp": 1.0}
-        stress = dict.fromkeys(self.stress_names, STRESS_LIMIT)
-        return stress | dict.fromkeys(self.disp_names, DISPLACEMENT_LIMIT)
 
     def outcomes_at(self, X: Array) -> dict[str, Array]:
         """Weight, constraints and the physical maxima of ``n x 25`` designs."""
-        response = self.model.respond(X, self.force)
-        weight = DENSITY * X @ self.model.lengths
+        response = TRUSS.respond(X, self.force)
+        weight = DENSITY * X @ TRUSS.lengths
         stress, disp = np.abs(response.stress), np.abs(response.displacement)
         outcomes = {"weight": weight}
         if self.scale == "authors":

@@ -1,16 +1,18 @@
-"""Two equality-constrained problems of any dimension with closed-form answers."""
+"""Two problems with equalities and Keane's bump in any dimension, and Ackley's function with constraints."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from lcbo import checks
-from lcbo.problems.base import BestKnown
-from lcbo.problems.formulas.analytic import Analytic, Formulas
+from lcbo.problems.base import BestKnown, stored_answer
+from lcbo.problems.formulas.analytic import Analytic, Formulas, Inequalities, stated
 from lcbo.types import Array
 
 _RADIUS = 0.3
 _LOW, _HIGH = -1.0, 2.0  # bounds of the quadratic program
+_LARGEST_LOG = 690.0  # exp of it is still finite
+_LEAST_SQUARE = 1e-12
 
 
 class EqSphere(Analytic):
@@ -32,12 +34,10 @@ class EqSphere(Analytic):
         self._slope: Array = slope / np.linalg.norm(slope)
         x = 0.5 - _RADIUS * self._slope
         best = BestKnown(float(self._slope @ x), x, "closed form", "this library")
-        super().__init__(np.zeros(d), np.ones(d), best_known=best, tol=tol)
+        super().__init__(np.zeros(d), np.ones(d), best, tol)
 
     def _formulas(self, X: Array) -> Formulas:
-        f = X @ self._slope
-        h = (((X - 0.5) ** 2).sum(axis=1) - _RADIUS**2,)
-        return f, (), h
+        return X @ self._slope, (), (((X - 0.5) ** 2).sum(axis=1) - _RADIUS**2,)
 
 
 class EqQP(Analytic):
@@ -62,7 +62,7 @@ class EqQP(Analytic):
         self._target: Array = 0.5 + 0.4 * np.cos(i)
         self._rows: Array = np.stack([np.ones(d), (-1.0) ** i]) / np.sqrt(d)
         self._right: Array = self._rows @ np.full(d, 0.5) + np.array([0.3, -0.2])
-        super().__init__(np.full(d, _LOW), np.full(d, _HIGH), best_known=self._answer(), tol=tol)
+        super().__init__(np.full(d, _LOW), np.full(d, _HIGH), self._answer(), tol)
 
     def _answer(self) -> BestKnown:
         x, free = self._target.copy(), np.ones(len(self._target), dtype=bool)
@@ -81,7 +81,51 @@ class EqQP(Analytic):
 
     def _formulas(self, X: Array) -> Formulas:
         f = (X - self._target) ** 2 @ self._curvature
-        residual = X @ self._rows.T - self._right
-        # Residuals of the two linear equations.
-        h = (residual[:, 0], residual[:, 1])
-        return f, (), h
+        return f, (), tuple((X @ self._rows.T - self._right).T)
+
+
+class Keane(Analytic):
+    """Keane's bump, any d, x in [0, 10]^d; g02 of CEC 2006 at d = 20.
+
+    Nearly all of the box is feasible, the best points lie on g1, and local minima abound. The product can
+    reach 10^d; it is cut at e^690, and the square under the root at 1e-12 (the origin is infeasible).
+    Noise level 1 means 1 for the objective and the product, d for the sum. A. J. Keane, Genetic algorithm
+    optimization of multi-peak problems, Artificial Intelligence in Engineering 9, 1995.
+
+    Args:
+        d: Dimension, at least 2.
+    """
+
+    def __init__(self, d: int = 20) -> None:
+        checks.integer("d", d, 2)
+        self._index = np.arange(1, d + 1)
+        super().__init__(np.zeros(d), np.full(d, 10.0), stored_answer("analytic", f"keane{d}"))
+        self.noise_scale = {"f": 1.0, "g1": 1.0, "g2": float(d)}
+
+    def _formulas(self, X: Array) -> Formulas:
+        square = np.cos(X) ** 2
+        top = np.abs((square**2).sum(axis=1) - 2.0 * square.prod(axis=1))
+        f = -top / np.sqrt(np.maximum(X**2 @ self._index, _LEAST_SQUARE))
+        with np.errstate(divide="ignore"):
+            log_product = np.log(X).sum(axis=1)
+        g = (0.75 - np.exp(np.minimum(log_product, _LARGEST_LOG)), X.sum(axis=1) - 7.5 * X.shape[1])
+        return f, g, ()
+
+
+@stated(
+    Inequalities,
+    [-5.0] * 10,
+    [10.0] * 10,
+    BestKnown(0.0, np.zeros(10), "closed form", "Eriksson and Poloczek 2021"),
+)
+def ackley10(X: Array) -> Formulas:
+    """Ackley's function in ten variables with a half-space and a ball, x in [-5, 10]^10; f* = 0 at 0.
+
+    Only 2.6e-5 of the box is feasible. Eriksson and Poloczek, Scalable Constrained Bayesian Optimization,
+    AISTATS 2021.
+    """
+    radius = np.sqrt((X**2).mean(axis=1))
+    wave = np.cos(2.0 * np.pi * X).mean(axis=1)
+    # The additions are ordered so that f is 0 at the answer.
+    f = 20.0 * -np.expm1(-0.2 * radius) + (np.e - np.exp(wave))
+    return f, (X.sum(axis=1), np.linalg.norm(X, axis=1) - 5.0), ()

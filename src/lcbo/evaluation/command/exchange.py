@@ -1,19 +1,54 @@
-"""Reading what a simulator wrote."""
+"""Texts a simulator gets and texts it wrote.
+
+Its input files and its command line may hold placeholders: ``{{ name }}``, or ``{{ name:12.5e }}`` with a
+Python format.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import deque
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from lcbo.errors import EvaluationError
+from lcbo.errors import ArgumentError, EvaluationError
 
 STDOUT, STDERR = "stdout.txt", "stderr.txt"
 _READ_LIMIT = 64 << 20  # bytes from the end of a file
 _LAST_LINES, _LAST_CHARACTERS = 15, 1_500
+_PLACEHOLDER = re.compile(r"\{\{\s*([^{}:]*?)\s*(?::\s*([^{}]*?)\s*)?\}\}")
 _FORTRAN_EXPONENT = re.compile(r"(?<=[\d.])[dD](?=[+-]?\d)")  # 1.5D+03
+
+
+def placeholders(text: str) -> list[str]:
+    """Return the names a text has placeholders for, in order."""
+    return [name for name, _ in _PLACEHOLDER.findall(text)]
+
+
+def render(text: str, values: Mapping[str, float]) -> str:
+    """Return the text with every placeholder replaced; without a format a number keeps all its digits."""
+
+    def number(match: re.Match[str]) -> str:
+        name, form = match.groups()
+        return repr(values[name]) if form is None else format(values[name], form)
+
+    return _PLACEHOLDER.sub(number, text)
+
+
+def check(where: str, text: str, names: Iterable[str]) -> set[str]:
+    """Return the names a text uses; raise `ArgumentError` when one is unknown or a format is wrong."""
+    known = list(names)
+    for name, form in _PLACEHOLDER.findall(text):
+        if name not in known:
+            raise ArgumentError(where, f"placeholders out of {', '.join(known)}", f"{{{{ {name} }}}}")
+        try:
+            format(1.0, form)
+        except ValueError as error:
+            expected = f"a format for {name!r} such as .6g or 12.5e"
+            raise ArgumentError(where, expected, f"{form!r} ({error})") from None
+    return set(placeholders(text))
 
 
 def text_of(place: Path, file: str) -> str:
