@@ -10,7 +10,7 @@ FILES = {str(path.relative_to(SOURCE)): path.read_text() for path in sorted(SOUR
 
 ONCE = {  # what is counted: its pattern and the file it belongs to
     "the array type": (r"^Array\b.*= ", "types.py"),
-    "slack of a constraint": (r"def slack\b", "problem/constraint.py"),
+    "slack of a constraint": (r"def slack\(self, value: ", "problem/constraint.py"),
     "values of the terms": (r"_along\(self\.sign", "terms.py"),
     "the objective's sign": (r"-1\.0 if [^\n]*maximize", "problem/constraint.py"),
     "an integer check": (r"isinstance\([^)\n]*\b(Integral|np\.integer)\b", "checks.py"),

@@ -82,8 +82,6 @@ def test_optimizer_alone_loads_nothing_of_store_benchmarks_and_workers():
 
 def test_ask_and_tell_in_memory_load_nothing_more():
     code = """
-import pytest
-
 import lcbo
 optimizer = lcbo.Optimizer(lcbo.Problem([(0, 1)] * 2), "sobol", budget=4)
 for candidate in optimizer.ask():
@@ -104,8 +102,6 @@ def test_candidate_is_the_name_of_a_pending_evaluation():
 @pytest.mark.parametrize("method", ["cobyqa", "cobyla", "cmaes", "sobol"])
 def test_method_without_a_model_loads_no_torch(method):
     code = f"""
-import pytest
-
 import lcbo
 optimizer = lcbo.Optimizer(lcbo.Problem([(0, 1)] * 2, ["c <= 0.5"], "f"), "{method}", budget=8)
 while batch := optimizer.pending or optimizer.ask():

@@ -102,3 +102,14 @@ def test_given_values_are_not_changed() -> None:
     values = np.array([-0.3, 0.2])
     Terms((EQUAL, EQUAL)).excess(values)
     np.testing.assert_array_equal(values, [-0.3, 0.2])
+
+
+def test_a_point_is_feasible_when_all_is_known_and_met() -> None:
+    y = np.array([[1.0, 0.0, 0.45], [1.0, 3.0, 0.45], [np.nan, 0.0, 0.5], [1.0, 0.0, np.nan]])
+    assert Terms((UPPER, LOWER, EQUAL)).feasible(y).tolist() == [True, False, False, False]
+
+
+def test_slack_is_the_room_left() -> None:
+    y = np.array([[0.0, 1.5, 0.45], [0.0, 2.5, 0.9]])
+    terms = Terms((UPPER, LOWER, EQUAL))
+    np.testing.assert_allclose(terms.slack(terms.values(y)), [[0.5, 2.5, 0.05], [-0.5, 3.5, -0.3]])

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from lcbo.store.stored_run import StoredRun, open_run
     from lcbo.types import Candidate, Evaluation, Record
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "ArgumentError",

@@ -93,14 +93,19 @@ class Terms:
             unit: ``T``, what they were divided by.
             axis: the axis of the conditions.
         """
-        beyond: Any = values
+        room: Any = self.slack(values, unit, axis)
+        beyond: Outputs = (-room).clip(min=0.0)
+        return beyond
+
+    def slack(self, values: Outputs, unit: Array | float = 1.0, axis: int = -1) -> Outputs:
+        """How far values are inside their bound or tolerance, negative beyond; arguments as in `excess`."""
+        room: Any = -values  # type: ignore[operator]
         if self.equality.any():
             at = np.flatnonzero(self.equality).tolist()
             where = (..., at) if axis == -1 else (..., at, slice(None))
-            beyond = beyond + 0.0  # a copy of its own
-            beyond[where] = abs(beyond[where]) - _along((self.tol / unit)[at], values, axis)
-        clipped: Outputs = beyond.clip(min=0.0)
-        return clipped
+            room[where] = _along((self.tol / unit)[at], values, axis) - abs(room[where])
+        inside: Outputs = room
+        return inside
 
     def violation(self, y: Outputs, axis: int = -1) -> Outputs:
         """How far outputs are beyond each condition, in their units: `excess` of `values`."""
@@ -119,6 +124,11 @@ class Terms:
         missing = np.where(np.isnan(y[..., 0]), np.inf, 0.0)
         total: Array = np.where(np.isnan(relative), np.inf, relative).sum(-1) + missing
         return total
+
+    def feasible(self, y: Array) -> NDArray[np.bool_]:
+        """Whether each of ``n x B`` outputs is known and meets every condition: ``n``."""
+        met: NDArray[np.bool_] = self.total(y, np.ones(y.shape[-1])) == 0.0
+        return met
 
     def best(self, y: Array) -> int:
         """Index of the best observed point: least objective among the feasible, else least violation.

@@ -85,6 +85,10 @@ FAMILY = [
     ("wait_for_all", "yes"),
 ]
 CLASSICAL = [
+    ("epbo", "rho", lambda _: "x"),
+    ("epbo", "rho", lambda: 1.0),
+    ("cei", "hyperparameters", {"lengthscale": "3"}),
+    ("scbo", "hyperparameters", {"lengthscale": True}),
     ("cobyqa", "radius", -1.0),
     ("cobyqa", "final_radius", 0.2),
     ("cobyqa", "scale", 2),

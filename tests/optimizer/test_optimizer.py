@@ -278,3 +278,19 @@ sys.stdout.write(str(torch.get_num_threads()))
     before, during, after = done.stdout.split()
     assert during == "1"
     assert after == before
+
+
+@pytest.mark.parametrize("id", [0.0, True, None, "0", [0], {}, np.array([0])])
+def test_an_id_is_an_integer_and_a_wrong_one_changes_nothing(id):
+    optimizer = Optimizer(PROBLEM, budget=8)
+    first = optimizer.ask()[0]
+    with pytest.raises(TellError, match="id: expected the id of a candidate, an integer"):
+        optimizer.tell(id, {"f": 1.0, "c": 0.0})
+    assert first.id in {candidate.id for candidate in optimizer.pending}
+    assert optimizer.n_ended == 0
+
+
+def test_a_record_is_a_record():
+    optimizer = Optimizer(PROBLEM, budget=8)
+    with pytest.raises(ArgumentError, match="record: expected a Record; got 3"):
+        optimizer.tell(optimizer.ask()[0].id, {"f": 1.0, "c": 0.0}, record=3)

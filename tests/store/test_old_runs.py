@@ -17,7 +17,7 @@ def outcomes(x: np.ndarray) -> dict[str, float]:
     return {"f": float(np.sum((x - 0.7) ** 2)), "c": float(np.mean(x)), "g": float(x[0] - x[1])}
 
 
-@pytest.mark.parametrize("method", ["lcbo", "lcbo-paper", "cei"])
+@pytest.mark.parametrize("method", ["lcbo", "lcbo-paper", "cei", "scbo", "cobyqa"])
 def test_old_run_goes_on_as_the_old_code_did(method: str, quick_folder: Path) -> None:
     path = quick_folder / "run.db"
     shutil.copy(GOLDEN / f"run_10897cf_{method}.sqlite", path)

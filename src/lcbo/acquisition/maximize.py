@@ -66,7 +66,7 @@ class Lbfgs:
         return best
 
 
-MAXIMIZERS: dict[str, type[Adam] | type[Lbfgs]] = {"adam": Adam, "lbfgs": Lbfgs}
+MAXIMIZERS: dict[str, Callable[..., Maximizer]] = {"adam": Adam, "lbfgs": Lbfgs}
 
 
 def cloud(near: Array, count: int, rng: np.random.Generator) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -25,7 +27,7 @@ def optimistic(gp: BatchedGP, z: Tensor, terms: Terms, beta: float) -> Tensor:
     for term in terms:
         one = gp.outputs(slice(term.row, term.row + 1))
         kept = safe.nonzero().squeeze(-1)
-        value = term.sign * (one.mean(z[kept])[0] - term.threshold)
+        value = Terms((replace(term, row=0),)).values(one.mean(z[kept]), axis=-2)[0]
         prior_std = one.hyper.outputscale.sqrt()
         open_ = ((value > 0.0) & (value <= beta * prior_std)).nonzero().squeeze(-1)
         _, var = one.predict(z[kept[open_]])

@@ -14,7 +14,7 @@ import lcbo
 from lcbo.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from lcbo.evaluation.command.problem_file import Task
+    from lcbo.evaluation.command.problem_file import RunSpec
 
 ERROR, NOT_FEASIBLE, NOTHING, INTERRUPTED = 1, 3, 4, 130  # exit codes beside 0 and 2, a wrong command line
 _PER_VARIABLE = 40  # evaluations of a named problem, unless the user says how many
@@ -68,15 +68,15 @@ class SpacedLists(TyperCommand):
         return super().parse_args(ctx, spread)
 
 
-def read_task(target: str, variant: list[str] | None, noise: float | None, seed: int | None) -> Task:
+def read_task(target: str, variant: list[str] | None, noise: float | None, seed: int | None) -> RunSpec:
     """Return the task of a problem file or of a named benchmark, whose noise has the run's seed."""
-    from lcbo.evaluation.command.problem_file import Task, read_problem_file
+    from lcbo.evaluation.command.problem_file import RunSpec, read_problem_file
 
     given, known = pairs("--variant", variant), lcbo.problems.names()
     if target.lower() in known:
         problem = lcbo.problems.make(target, **given)
         seen = problem if noise is None else problem.noisy(rng=seed or 0, sd=noise)
-        return Task(target.lower(), seen, {"budget": _PER_VARIABLE * problem.dim})
+        return RunSpec(target.lower(), seen, {"budget": _PER_VARIABLE * problem.dim})
     if not target.endswith(".toml") and not Path(target).is_file():
         expected = f"a problem file (problem.toml) or one of {', '.join(known)}"
         raise ArgumentError("PROBLEM", expected, repr(target))

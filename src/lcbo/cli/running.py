@@ -88,7 +88,7 @@ def resume(
     json: given.Json = False,
 ) -> None:
     """Continue a run where it stopped, with the workers and limits that were given to `lcbo run`."""
-    from lcbo.evaluation.command.problem_file import Task
+    from lcbo.evaluation.command.problem_file import RunSpec
     from lcbo.loop.minimize import resume as go_on
     from lcbo.problem.sources import from_recipe
 
@@ -102,7 +102,7 @@ def resume(
             "a run of a named problem or of a command",
             "one whose function is not in the file; use lcbo ask and tell, or lcbo.minimize(..., store=...)",
         )
-    task = Task(run.stem, stored.problem, source.get("evaluation", {}))
+    task = RunSpec(run.stem, stored.problem, source.get("evaluation", {}))
     evaluation = task.evaluation(workers=workers, timeout=timeout, retries=retries)
     screen.remark(f"{run}: going on after {at.ended} evaluations")
     budget = budget or at.budget

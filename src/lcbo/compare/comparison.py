@@ -23,7 +23,7 @@ from lcbo.compare.runner import PlannedRun, run_in_process
 from lcbo.compare.score import Score, best_feasible, checkpoints, rounded
 from lcbo.errors import ArgumentError
 from lcbo.evaluation.command.command import Command
-from lcbo.evaluation.command.problem_file import Task
+from lcbo.evaluation.command.problem_file import RunSpec
 from lcbo.evaluation.evaluate import Attempt
 from lcbo.evaluation.evaluator import InProcess
 from lcbo.loop.loop import Loop
@@ -48,7 +48,7 @@ class Comparison:
     facts: dict[str, Any]
 
     @classmethod
-    def begin(cls, folder: Path, task: Task, *, budget: int, noise: float = 0.0) -> Comparison:
+    def begin(cls, folder: Path, task: RunSpec, *, budget: int, noise: float = 0.0) -> Comparison:
         """Make the folder of a comparison, or open the one that is there.
 
         The options of the task are those of the method it names; other methods have their defaults.

@@ -76,8 +76,10 @@ def _check_hyperparameters(given: Any) -> None:
     for name, value in mapping("options, hyperparameters", given).items():
         choice("options, hyperparameters", name, HYPERPARAMETERS)
         try:
-            numbers = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
+            numbers = np.asarray(value)
+        except ValueError:  # rows of different lengths
+            numbers = np.array(np.nan)
+        if numbers.dtype.kind not in "fiu":  # texts, truth values, objects
             numbers = np.array(np.nan)
         kinds = {"mean": "finite numbers", "noise_var": "numbers of at least 0"}
         allowed = {"mean": np.isfinite(numbers), "noise_var": np.isfinite(numbers) & (numbers >= 0.0)}

@@ -216,14 +216,18 @@ class Optimizer:
         if (outcomes is None) == (failed is None):
             came = "neither" if failed is None else "both"
             raise ArgumentError("tell", "either outcomes or failed='reason'", came)
+        if not is_integer(id):
+            raise TellError(f"id: expected the id of a candidate, an integer; got {id!r}")
         if failed is not None and not isinstance(failed, str):
             raise ArgumentError("failed", "the reason as a text", repr(failed))
+        if record is not None and not isinstance(record, Record):
+            raise ArgumentError("record", "a Record", repr(record))
         told = {} if outcomes is None else read_outcomes("outcomes", outcomes, self.problem)
         reason = not_finite(told) if failed is None else failed or "no reason given"
         self._sync()
         if self._ledger.is_news(id, told, reason):
             finite = {name: value for name, value in told.items() if math.isfinite(value)}
-            self._tell(TellEntry(id, finite, reason, final, record or Record()))
+            self._tell(TellEntry(int(id), finite, reason, final, record or Record()))
 
     def settle(self, ended: Evaluation) -> None:
         """Report an evaluation of a pending candidate that has ended; its outcomes are not checked again."""

@@ -114,8 +114,7 @@ def to_botorch(problem: Problem) -> Any:
         def _evaluate_slack_true(self, X: Tensor) -> Tensor:
             terms = problem.terms
             y = np.array([problem.to_rows(problem.evaluate(x)) for x in _flat(X)])
-            values = terms.values(y)
-            slack = np.where(terms.equality, terms.tol - np.abs(values), -values)
+            slack = terms.slack(terms.values(y))
             return torch.tensor(slack, dtype=X.dtype).reshape(*X.shape[:-1], len(terms))
 
     return View()

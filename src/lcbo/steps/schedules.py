@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lcbo.checks import number
+from lcbo.errors import ArgumentError
 
 
 @dataclass(frozen=True)
@@ -41,4 +42,8 @@ def at(schedule: Schedule, k: int, argument: str = "schedule") -> float:
     """Return a schedule's value at iteration ``k``, at least 0; the error otherwise names ``argument``."""
     if not callable(schedule):
         return number(argument, schedule, 0.0)
-    return number(f"{argument} at k = {k}", schedule(k), 0.0)
+    try:
+        value = schedule(k)
+    except TypeError as error:
+        raise ArgumentError(argument, "a number or a function of the iteration k", str(error)) from error
+    return number(f"{argument} at k = {k}", value, 0.0)

@@ -1,4 +1,4 @@
-"""Opening an SQLite file safely: clear errors, checks, set_journal_mode, atomic appearance."""
+"""Opening an SQLite file safely: clear errors, checks, journal mode, atomic appearance."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _EVALUATION = ("workers", "timeout", "retries", "max_failure_rate", "time_limit"
 
 
 @dataclass(frozen=True)
-class Task:
+class RunSpec:
     """A problem and how to run it."""
 
     name: str
@@ -65,7 +65,7 @@ class Task:
         return {**self.settings, **{name: value for name, value in given.items() if value is not None}}
 
 
-def read_problem_file(path: str | Path) -> Task:
+def read_problem_file(path: str | Path) -> RunSpec:
     """Return the task a problem file describes; an error names the file and the key."""
     path = Path(path)
     try:
@@ -89,7 +89,7 @@ def from_source(source: Mapping[str, Any], description: Mapping[str, Any]) -> Pr
     return problem
 
 
-def _task(path: Path, stated: Mapping[str, Any]) -> Task:
+def _task(path: Path, stated: Mapping[str, Any]) -> RunSpec:
     _only("keys", stated, _KEYS)
     tables = {key: stated.get(key, {}) for key in _TABLES}
     for key, table in tables.items():
@@ -107,7 +107,7 @@ def _task(path: Path, stated: Mapping[str, Any]) -> Task:
         deterministic=stated.get("deterministic", False),
     )
     start = _start(tables["start"], problem.variables, groups) if "start" in stated else None
-    return Task(path.stem, problem, tables["run"], tables["options"], start)
+    return RunSpec(path.stem, problem, tables["run"], tables["options"], start)
 
 
 def _variables(stated: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[str]]]:

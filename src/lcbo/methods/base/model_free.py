@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from functools import cached_property
 
 import numpy as np
 
@@ -29,6 +28,7 @@ class ModelFree(QueuedMethod):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.restarts = 0  # how often the rule has begun anew
+        self._scale: Array | None = None
 
     @abstractmethod
     def next_batch(self) -> list[Array]:
@@ -59,16 +59,22 @@ class ModelFree(QueuedMethod):
         if len(self.archive.recent(None)) == 0:
             self._queue_another_design()
             return
-        _ = self.scale  # settled by the initial design, whoever asks for it first
+        self._fix_scale()
         self._queue = [(u, self.role) for u in self.next_batch()]
         self.iteration += 1
 
-    @cached_property
+    @property
     def scale(self) -> Array:
         """Standard deviation of every output over the initial design, for the whole run."""
-        if not self.scaled:
-            return np.ones(self.setup.n_outputs)
-        return Scaling.of(self.archive.y[self.archive.recent(None)]).std
+        self._fix_scale()
+        assert self._scale is not None
+        return self._scale
+
+    def _fix_scale(self) -> None:
+        """Let what is told by now, the initial design, decide the scale once and for all."""
+        if self._scale is None:
+            told = self.archive.y[self.archive.recent(None)]
+            self._scale = Scaling.of(told).std if self.scaled else np.ones(self.setup.n_outputs)
 
     def values(self, id: int) -> tuple[float, Array]:
         """Return the scaled objective and terms of an ended proposal, the worst so far where missing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ def initial_design(setup: Setup) -> Array:
 
 class QueuedMethod(Method):
     """Begins with the initial design in its queue."""
+
+    VERSION: ClassVar = 1  # of the state in run files; those of lcbo 0.1 do not say theirs
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -61,11 +63,16 @@ class QueuedMethod(Method):
         return generator(self.setup.seed, "uniform", self.archive.size).random((count, self.setup.dim))
 
     def _queue_state(self) -> dict[str, Any]:
-        """Return iteration and queue as JSON values."""
-        return {"iteration": self.iteration, "queue": [[u.tolist(), role] for u, role in self._queue]}
+        """Return version, iteration and queue as JSON values."""
+        queue = [[u.tolist(), role] for u, role in self._queue]
+        return {"version": self.VERSION, "iteration": self.iteration, "queue": queue}
 
     def _restore_queue(self, state: Mapping[str, Any], calls: Sequence[Call]) -> None:
-        """Enter the evaluations up to a state, then take its iteration and queue."""
+        """Enter the evaluations up to a state, then take its iteration and queue; refuse a newer version."""
+        if state.get("version", 1) > self.VERSION:
+            raise ValueError(
+                f"its state has version {state['version']!r}, this code reads 1 to {self.VERSION}"
+            )
         for call in calls:
             if isinstance(call, Proposal):
                 self.archive.add(call.u)

@@ -32,7 +32,7 @@ def recommended(model: Model, terms: Terms) -> Array:
     tol = (terms.tol / model.scaling.std[rows])[:, None]
     # log P(|h| <= tol) is that of the nearer bound beyond it and of the interval inside; the log keeps
     # hopeless points comparable.
-    excess = np.where(equality, np.abs(values) - tol, values)
+    excess = terms.excess(values.T, model.scaling.std[rows]).T
     inside = ndtr((tol - values) / spread) - ndtr((-tol - values) / spread)
     two_sided = np.where(excess > 0.0, log_ndtr(-excess / spread), np.log(np.maximum(inside, 1e-300)))
     one_sided = log_ndtr(-values / spread)

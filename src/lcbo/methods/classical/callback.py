@@ -102,7 +102,7 @@ class CachedEvaluation:
     def objective(self, u: Array) -> float:
         """Return the objective at a point."""
         if not (self._unread and np.array_equal(u, self._points.u[-1])):
-            self._look(u)
+            self._remember(u)
         self._unread = False
         return self._values[-1][0]
 
@@ -111,10 +111,10 @@ class CachedEvaluation:
         distance = np.abs(self._points.u - u).max(1)
         if (distance <= _SAME).any():
             return self._values[len(distance) - 1 - int(distance[::-1].argmin())][1].copy()
-        self._look(u)
+        self._remember(u)
         return self._values[-1][1].copy()
 
-    def _look(self, u: Array) -> None:
+    def _remember(self, u: Array) -> None:
         self._values.append(self._evaluate(u))
         self._points.add(u)
         self._unread = True

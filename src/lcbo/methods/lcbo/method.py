@@ -19,9 +19,6 @@ from lcbo.methods.protocol import Array, Belief, Call, Proposal, Setup
 from lcbo.models.repeats import Repeats
 from lcbo.steps.step import Iterate, Step
 
-# The state in run files: version 2 has one entry per part; version 1, of lcbo 0.1, is flat and does not say
-# its version.
-VERSION = 2
 _OF_THE_MODEL = ("kernel", "hyperparameters", "rescues", "uncertainty")
 
 
@@ -31,6 +28,8 @@ class Lcbo(QueuedMethod):
     The parts are composed here from the options. Those that change during a run keep their own state. The
     iteration k is 0 during the initial design.
     """
+
+    VERSION = 2  # one entry per part; the state of version 1 is flat
 
     def __init__(self, setup: Setup, options: LcboOptions) -> None:
         super().__init__(setup)
@@ -135,7 +134,6 @@ class Lcbo(QueuedMethod):
     def state(self) -> dict[str, Any]:
         """Return the state of every part, and what of the batch is still to be asked for."""
         return {
-            "version": VERSION,
             **self._queue_state(),
             "batch": self._open_ids,
             "iterate": None if self.iterate is None else self.iterate.state(),
@@ -145,7 +143,7 @@ class Lcbo(QueuedMethod):
     @torch.inference_mode()
     def restore(self, state: Mapping[str, Any], calls: Sequence[Call]) -> None:
         """Go on from a state: enter the evaluations, then bring every part to where it was."""
-        state = _upgraded(state)
+        state = state if "version" in state else _upgraded(state)
         self._restore_queue(state, calls)
         self._open_ids = list(state["batch"])
         self.iterate = None if state["iterate"] is None else Iterate.restored(state["iterate"])
@@ -154,13 +152,8 @@ class Lcbo(QueuedMethod):
 
 
 def _upgraded(state: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a state of any version in the form of today's; refuse an unknown one by a ValueError."""
-    if state.get("version") == VERSION:
-        return state
-    if "version" in state:
-        raise ValueError(f"its state has version {state['version']!r}, this code reads 1 to {VERSION}")
+    """Return the flat state of version 1 in the form of version 2."""
     return {
-        "version": VERSION,
         "iteration": state["iteration"],
         "queue": state["queue"],
         "batch": state["batch"],

@@ -46,7 +46,8 @@ class TrustRegionMethod(ModelBased):
     ) -> None:
         super().__init__(setup, growing_builder(setup, options), transform)
         self.options = options
-        self.batch_size = math.ceil(setup.dim / 2) if options.batch is None else options.batch
+        wanted = math.ceil(setup.dim / 2) if options.batch is None else options.batch
+        self.batch_size = wanted if setup.budget is None else min(wanted, setup.budget)
         self.rules = Rules.of(
             options.length, setup.dim, self.batch_size, options.success_tolerance, options.failure_tolerance
         )

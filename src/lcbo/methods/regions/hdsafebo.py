@@ -13,7 +13,6 @@ from lcbo.methods.protocol import Array
 from lcbo.methods.regions.base import LEAST_GAIN, TrustRegionMethod
 from lcbo.methods.regions.options import HdsafeboOptions
 from lcbo.models.builder import Model
-from lcbo.scaling import Scaling
 from lcbo.terms import Terms
 
 
@@ -24,13 +23,13 @@ class HdSafeBo(TrustRegionMethod):
 
     def center(self, y: Array) -> int:
         """Return the best safe point, else the one of least objective."""
-        if (self.setup.terms.total(y, Scaling.of(y).std) == 0.0).any():
+        if self.setup.terms.feasible(y).any():
             return self.setup.terms.best(y)
         return int(np.where(np.isnan(y[:, 0]), np.inf, y[:, 0]).argmin())
 
     def succeeded(self, y: Array, fresh: NDArray[np.bool_]) -> bool:
         """Return whether all fresh points are safe and the best value improves by more than a thousandth."""
-        safe = self.setup.terms.total(y, Scaling.of(y).std) == 0.0
+        safe = self.setup.terms.feasible(y)
         best = np.where(safe, y[:, 0], np.inf)[~fresh].min(initial=np.inf)
         if not safe[fresh].all():
             return False

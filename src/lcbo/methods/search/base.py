@@ -19,7 +19,6 @@ from lcbo.models.border import to_tensor
 from lcbo.models.gp import BatchedGP
 from lcbo.models.moments import Predictor, inverse_covariance
 from lcbo.random import generator
-from lcbo.scaling import Scaling
 from lcbo.terms import Terms
 
 
@@ -104,9 +103,8 @@ class GlobalSearch(ModelBased):
         if due:
             self._fitted_at = self.iteration
         near = self.archive.u[self.best()]
-        feasible = terms.total(y, Scaling.of(y).std) == 0.0
-        values = (y[feasible, 0] - model.scaling.mean[0]) / model.scaling.std[0]
-        best = float(values.min()) if feasible.any() else None
+        feasible = terms.feasible(y)
+        best = float(model.scaling.apply(y)[feasible, 0].min()) if feasible.any() else None
         scaled = terms.scaled(model.scaling)
         gp = self._builder.conditioned(model.gp, to_tensor(self._pending(), model.gp.u))
         inverse = self._base_inverse()

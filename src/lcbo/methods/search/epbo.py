@@ -23,8 +23,8 @@ class Epbo(GlobalSearch):
 
     def acquisition(self, predictor: Predictor, terms: Terms, _best: float | None) -> AcquisitionFunction:
         """Return the negative penalized bound with the penalty factor of this iteration."""
-        return ExactPenalty(predictor, terms, at(self._rho, self.iteration), self._beta)
+        return ExactPenalty(predictor, terms, at(self._rho, self.iteration, "options, rho"), self._beta)
 
     def info(self) -> Mapping[str, float]:
         """Return iteration and penalty factor."""
-        return {**super().info(), "penalty": at(self._rho, max(self.iteration, 1))}
+        return {**super().info(), "penalty": at(self._rho, max(self.iteration, 1), "options, rho")}

@@ -8,7 +8,7 @@ from typing import Any
 
 from lcbo.checks import above_zero, choice, integer, mapping, number
 from lcbo.models.options import TRANSFORMS, LearnedModelOptions
-from lcbo.steps.schedules import Growth, Schedule
+from lcbo.steps.schedules import Growth, Schedule, at
 
 # The settings of the maximizers, whose module would load SciPy to list the methods.
 OPTIMIZERS = {"adam": ("starts", "steps", "rate"), "lbfgs": ("starts", "steps", "raw")}
@@ -62,5 +62,4 @@ class EpboOptions(GlobalOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         number("options, beta", self.beta, least=0.0)
-        if not callable(self.rho):
-            number("options, rho", self.rho, least=0.0)
+        at(self.rho, 1, "options, rho")
