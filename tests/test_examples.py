@@ -20,12 +20,19 @@ def run(path, folder, *arguments):
     return done.stdout
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: str(p.relative_to(FOLDER)))
+def once_in_a_while(path):
+    """Two examples do with a script and a shell what input_deck does with a template."""
+    rare = path.parent.name in ("script_command", "shell_command")
+    return pytest.param(path, id=str(path.relative_to(FOLDER)), marks=[pytest.mark.slow] if rare else [])
+
+
+@pytest.mark.parametrize("path", [once_in_a_while(path) for path in EXAMPLES])
 def test_example_runs_and_is_short(path, tmp_path):
     assert len(path.read_text().splitlines()) < 60
     assert run(path, tmp_path)
 
 
+@pytest.mark.slow
 def test_demo_prints_the_design_and_saves_two_pictures(tmp_path):
     text = run(FOLDER / "demo.py", tmp_path, "--budget", "40", "--out", "pictures")
     assert "g_disp <= 0" in text

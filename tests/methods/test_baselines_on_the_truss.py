@@ -17,7 +17,12 @@ BILOG = {"optimizer": "lbfgs", "optimizer_options": {"starts": 4, "steps": 30}, 
 
 @pytest.mark.parametrize(
     ("method", "options"),
-    [("scbo", {}), ("hdsafebo", {}), ("cei", BILOG), ("epbo", {**BILOG, "beta": 0.1})],
+    [
+        ("scbo", {}),
+        ("hdsafebo", {}),
+        ("cei", BILOG),
+        pytest.param("epbo", {**BILOG, "beta": 0.1}, marks=pytest.mark.slow),
+    ],
 )
 def test_baseline_improves_on_its_design(method: str, options: Mapping[str, Any]) -> None:
     truss = lcbo.problems.make("truss25")

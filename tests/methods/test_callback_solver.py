@@ -108,6 +108,7 @@ def test_a_solver_that_is_dropped_gives_up_even_if_it_catches_every_exception() 
     assert ended.wait(5.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cobyqa", "cobyla"])
 def test_threads_of_many_open_runs_end_with_them(name: str) -> None:
     before = threading.active_count()
