@@ -7,12 +7,16 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 export OMP_NUM_THREADS ?= 1
 export PYTHONDONTWRITEBYTECODE ?= 1
 
-.PHONY: demo test lint format docs pictures reproduce-quick reproduce reproducing reproduction-check clean
+.PHONY: demo test suite lint format docs pictures reproduce-quick reproduce reproducing reproduction-check clean
 
 demo: .venv/.installed
 	$(BIN)/python examples/demo.py --out lcbo-demo
 
-test: lint
+# Lint and types run beside the suite, whose tests wait now and then; either failing fails `make test`.
+test: .venv/.installed-dev
+	$(MAKE) --no-print-directory -j 2 lint suite
+
+suite: .venv/.installed-dev
 	$(BIN)/python -m pytest -n 2
 
 lint: .venv/.installed-dev
