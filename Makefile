@@ -17,7 +17,7 @@ test: .venv/.installed-dev
 	$(MAKE) --no-print-directory -j 2 lint suite
 
 suite: .venv/.installed-dev
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: .venv/.installed-dev
 	$(BIN)/ruff check .
