@@ -178,6 +178,7 @@ def _interior_point(problem: _Problem) -> tuple[Array, Array]:
         length = SHARE * _room(x, z, dx, dz)
         s, y, x, z = s + length * ds, y + length * dy, x + length * dx, z + length * dz
         rows[n] = s
+        x[2 * n] = max(x[2 * n], 0.5 * (1.0 - s @ s))
     return found
 
 
