@@ -9,8 +9,8 @@ or impossible to meet.
 Each row is written ``b_i + a_i.s = t_i - p_i`` with ``t, p >= 0``. Its multiplier y_i then lies between two
 ends, and its distances to them are the multipliers of t and p. The ball is one more row, without an upper
 end: ``(|s|^2 - 1) / 2 = -q``. The other slacks are the distances to the bounds. Every slack x has a
-multiplier z, Newton's method drives all products ``x z`` to zero together (Mehrotra's predictor and
-corrector), and with the slacks eliminated it solves
+multiplier z; Newton's method, with Mehrotra's predictor and corrector, drives all products ``x z`` to zero
+together. With the slacks eliminated, each of its steps solves
 
     (H + diag) ds + B' dy = top,     B ds - give dy = bottom,     B the rows with s, the gradient of the ball.
 """
@@ -27,13 +27,13 @@ from scipy.linalg import lapack
 
 from lcbo.types import Array
 
-ROUNDS = 60  # of Newton's method; 8 to 20 are usual
-PATIENCE = 15  # rounds without progress: rounding allows no more
-ENOUGH = 1e-10  # error of the objective that ends the search
+ENOUGH = 1e-9  # the error of the objective that ends the search
+ROUNDS = 60  # of Newton's method; 7 to 20 are usual
+PATIENCE = 12  # rounds without progress after which rounding allows no more
 THIN = 1e-12  # of the radius: a coordinate with less room than this stays at zero
-RIDGE = 1e-9  # a curvature for directions that nothing else decides: they stay near zero
-FLOOR = 1e-14  # of a row's give: multipliers of dependent rows are not unique, and without it would drift
-SHARE = 0.995  # of the way to the boundary that one round may go
+RIDGE = 1e-8  # a curvature for what nothing else decides: it stays near zero
+FLOOR = 1e-14  # least give of a row: without it the multipliers of dependent rows would drift
+SHARE = 0.995  # of the way to the nearest boundary is what one round may go, at first
 
 Solve = Callable[[Array, Array], tuple[Array, Array]]
 
@@ -53,24 +53,6 @@ class ElasticSolution:
     violation: float
 
 
-@dataclass(frozen=True)
-class _Problem:
-    """The problem in its free coordinates; a multiplier lies between ``least`` and ``most``."""
-
-    goal: Array
-    rows: Array
-    offset: Array
-    least: Array
-    most: Array
-    low: Array
-    high: Array
-    curvature: Array | None
-
-    def bend(self, step: Array) -> Array:
-        """Return the curvature times a step."""
-        return RIDGE * step if self.curvature is None else self.curvature @ step + RIDGE * step
-
-
 def elastic_step(
     goal: Array,
     rows: Array,
@@ -84,8 +66,8 @@ def elastic_step(
     """Return the solution of the problem above; its objective is never above that of the zero step.
 
     Args:
-        goal: ``d``, g, of a length near 1 or 0.
-        rows: ``T x d``, the a_i, of lengths near 1.
+        goal: ``d``, g; the accuracy is meant for a length near 1.
+        rows: ``T x d``, the a_i.
         offset: ``T``, the b_i.
         two_sided: ``T``, whether a row is missed on both sides of zero.
         low: ``d``, not above 0; may be infinite.
@@ -107,11 +89,24 @@ def elastic_step(
     step, still, multipliers = np.zeros(len(goal)), np.zeros(len(goal)), np.zeros(len(offset))
     free = np.flatnonzero(high - low > THIN)
     if len(free):
-        bend = None if curvature is None else curvature[np.ix_(free, free)]
-        problem = _Problem(goal[free], rows[:, free], offset, least, most, low[free], high[free], bend)
+        slopes = rows[:, free]
+        norms = np.sqrt(np.einsum("ij,ij->i", slopes, slopes))
+        norms[norms == 0.0] = 1.0
         # A breakdown shows as a number that is not finite, and the best round before it is used.
         with np.errstate(all="ignore"):
-            step[free], multipliers = _interior_point(problem)
+            step[free], pressure = _InteriorPoint(
+                goal[free],
+                slopes / norms[:, None],
+                # A unit row changes by at most 1 in the ball: from farther away only its sign matters.
+                np.clip(offset / norms, -2.0, 2.0),
+                least * norms,
+                most * norms,
+                # The ball implies bounds of 1: farther ones only have to be finite.
+                np.maximum(low[free], -2.0),
+                np.minimum(high[free], 2.0),
+                None if curvature is None else curvature[np.ix_(free, free)],
+            ).solution()
+        multipliers = np.minimum(np.maximum(pressure / norms, least), most)
         step = np.minimum(np.maximum(step, low), high)
         step /= max(1.0, math.sqrt(step @ step))
         if not merit(step) < merit(still):
@@ -119,117 +114,137 @@ def elastic_step(
     return ElasticSolution(step, multipliers, float(missed(step).sum()))
 
 
-def _interior_point(problem: _Problem) -> tuple[Array, Array]:
-    """Return the step and the multipliers of the rows, both within rounding of their bounds."""
-    goal, offset, least, most = problem.goal, problem.offset, problem.least, problem.most
-    d, n = len(goal), len(offset)
-    # The ball implies bounds of 1: farther ones only have to be finite.
-    low, high = np.maximum(problem.low, -2.0), np.minimum(problem.high, 2.0)
-    # Slacks and their multipliers: of the rows' t, of their p with q of the ball, of the bounds.
-    t, p, box = slice(n), slice(n, 2 * n + 1), slice(2 * n + 1, None)
+class _InteriorPoint:
+    """The iteration for unit rows and a box with an inside; multipliers lie between ``least`` and ``most``.
 
-    reach = 0.5 / math.sqrt(d)
-    s = 0.5 * (np.maximum(low, -reach) + np.minimum(high, reach))
-    x, z = _start(problem, s, low, high)
-    y = np.append(least, 0.0) + z[p]
-    rows = np.vstack([problem.rows, s])
-    dearest = float(most.max(initial=1.0))
-    best, waited, found = math.inf, 0, (np.zeros(d), np.zeros(n))
-    for _ in range(ROUNDS):
-        slope = goal + problem.bend(s) + y @ rows - z[box][:d] + z[box][d:]
-        off = x[p] + np.append(offset + problem.rows @ s - x[t], 0.5 * (s @ s - 1.0))
-        products = x * z
-        gap = float(products.sum())
-        error = gap + math.sqrt(slope @ slope) + dearest * float(np.abs(off).max())
-        waited = 0 if error < 0.9 * best else waited + 1
-        if error < best:
-            best, found = error, (s, np.minimum(np.maximum(y[:n], least), most))
-        if best < ENOUGH or waited > PATIENCE or not math.isfinite(error):
-            break
-        stiff = z[box] / x[box]
-        give = x[p] / z[p]
-        give[:n] += x[t] / z[t]
-        solve = _factorized(rows, give, RIDGE + y[n] + stiff[:d] + stiff[d:], problem.curvature)
-        if solve is None:
-            break
-
-        def direction(target: Array, off: Array, slope: Array) -> tuple[Array, Array, Array, Array]:
-            """Newton's step to products of the slacks changed by ``target``."""
-            bound = target[box] / x[box]  # noqa: B023  (used in this round only)
-            bottom = -off - target[p] / z[p]  # noqa: B023
-            bottom[:n] += target[t] / z[t]  # noqa: B023
-            ds, dy = solve(bound[:d] - bound[d:] - slope, bottom)  # noqa: B023
-            dx = np.concatenate(
-                [
-                    (target[t] + x[t] * dy[:n]) / z[t],  # noqa: B023
-                    (target[p] - x[p] * dy) / z[p],  # noqa: B023
-                    ds,
-                    -ds,
-                ]
-            )
-            dz = np.concatenate([-dy[:n], dy, bound - stiff * dx[box]])  # noqa: B023
-            return ds, dy, dx, dz
-
-        ds, dy, dx, dz = direction(-products, off, slope)
-        length = _room(x, z, dx, dz)
-        centered = gap / len(x) * (float((x + length * dx) @ (z + length * dz)) / gap) ** 3
-        off[n] += 0.5 * float(ds @ ds)
-        ds, dy, dx, dz = direction(centered - products - dx * dz, off, slope + dy[n] * ds)
-        length = SHARE * _room(x, z, dx, dz)
-        s, y, x, z = s + length * ds, y + length * dy, x + length * dx, z + length * dz
-        rows[n] = s
-        x[2 * n] = max(x[2 * n], 0.5 * (1.0 - s @ s))
-    return found
-
-
-def _start(problem: _Problem, s: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """Return slacks and multipliers at an inner point, with the same product of every pair."""
-    reached = problem.offset + problem.rows @ s
-    above = reached > 0.0
-    push = problem.goal + np.where(above, problem.most, 0.0) @ problem.rows
-    product = max(1.0, math.sqrt(push @ push)) / math.sqrt(len(s))
-    # reached = product / z_t - product / z_p  with  z_t + z_p = most - least: a quadratic equation.
-    half = 0.5 * (problem.most - problem.least)
-    size = np.abs(reached) * half
-    root = np.sqrt(product**2 + size**2)
-    near, far = half * (2.0 * product / (product + size + root)), half * (1.0 + size / (product + root))
-    z_t, z_p = np.where(above, near, far), np.where(above, far, near)
-    inside = [0.5 * (1.0 - s @ s)]
-    x = np.concatenate([product / z_t, product / z_p, inside, s - low, high - s])
-    return x, product / x
-
-
-def _room(x: Array, z: Array, dx: Array, dz: Array) -> float:
-    """Return the part of a step, at most all of it, that keeps slacks and multipliers nonnegative."""
-    return 1.0 / max(1.0, -float((dx / x).min()), -float((dz / z).min()))
-
-
-def _factorized(rows: Array, give: Array, diagonal: Array, curvature: Array | None) -> Solve | None:
-    """Return the solver of the linear system of the module's docstring; ``None`` when it breaks down.
-
-    With few rows and no curvature the coordinates are eliminated, otherwise the rows. A little give is
-    added to what is factorized, more if needed, and one step of refinement takes most of its effect out.
+    Slacks x and their multipliers z are in one vector each: those of the rows' t, those of the rows' p and
+    the ball's q, those of the lower and those of the upper bounds.
     """
-    solve = None
-    if curvature is None and len(rows) < len(diagonal):
-        solve = _rows_left(rows, give, diagonal)
-    else:
-        solve = _coordinates_left(rows, give, diagonal, curvature)
-    if solve is None:
-        return None
-    plain = solve
 
-    def refined(top: Array, bottom: Array) -> tuple[Array, Array]:
-        ds, dy = plain(top, bottom)
-        bent = diagonal * ds if curvature is None else diagonal * ds + curvature @ ds
-        more, extra = plain(top - bent - dy @ rows, bottom - rows @ ds + give * dy)
-        return ds + more, dy + extra
+    def __init__(
+        self,
+        goal: Array,
+        rows: Array,
+        offset: Array,
+        least: Array,
+        most: Array,
+        low: Array,
+        high: Array,
+        curvature: Array | None,
+    ) -> None:
+        self.goal, self.offset, self.least, self.curvature = goal, offset, least, curvature
+        self.d, self.n = d, n = len(goal), len(offset)
+        self.t, self.p, self.box = slice(n), slice(n, 2 * n + 1), slice(2 * n + 1, None)
+        # What a unit of each row's residual costs; leaving the ball moves all rows.
+        self.price = np.append(most, max(1.0, most.max(initial=0.0)))
+        reach = 0.5 / math.sqrt(d)
+        self.s = 0.5 * (np.maximum(low, -reach) + np.minimum(high, reach))
+        self.rows = np.vstack([rows, self.s])
+        self._start(0.5 * (most - least), low, high)
 
-    return refined
+    def _start(self, half: Array, low: Array, high: Array) -> None:
+        """Set slacks and multipliers so that all their products are equal, and large enough for the slope."""
+        s, n = self.s, self.n
+        rows, reached = self.rows[:n], self.offset + self.rows[:n] @ s
+        size, above = np.abs(reached) * half, reached > 0.0
+        product = 1.0 / math.sqrt(self.d)
+        for last in (False, True):
+            # reached = product / z_t - product / z_p  with  z_t + z_p = 2 half:  a quadratic equation.
+            root = np.sqrt(product**2 + size**2)
+            near = half * (2.0 * product / (product + size + root))
+            far = half * (1.0 + size / (product + root))
+            z_t, z_p = np.where(above, near, far), np.where(above, far, near)
+            if not last:
+                slope = self.goal + (self.least + z_p) @ rows
+                product = max(1.0, math.sqrt(slope @ slope)) / math.sqrt(self.d)
+        inside = [0.5 * (1.0 - s @ s)]
+        self.x = np.concatenate([product / z_t, product / z_p, inside, s - low, high - s])
+        self.z = product / self.x
+        self.y = np.append(self.least + z_p, self.z[2 * n])
+
+    def solution(self) -> tuple[Array, Array]:
+        """Return the step and the multipliers of the rows, within rounding of their bounds."""
+        n = self.n
+        best, waited, found = math.inf, 0, (np.zeros(self.d), np.zeros(n))
+        for _ in range(ROUNDS):
+            slope, off = self._residuals()
+            products = self.x * self.z
+            gap = float(products.sum())
+            error = gap + math.sqrt(slope @ slope) + float(self.price @ np.abs(off))
+            waited = 0 if error < 0.9 * best else waited + 1
+            if error < best:
+                best, found = error, (self.s, self.y[:n])
+            if best < ENOUGH or waited > PATIENCE or not math.isfinite(error):
+                break
+            solve = self._factorized()
+            if solve is None:
+                break
+            ds, dy, dx, dz = self._direction(solve, -products, slope, off)
+            room = self._room(dx, dz)
+            left = float((self.x + room * dx) @ (self.z + room * dz)) / gap
+            off[n] += 0.5 * float(ds @ ds)
+            target = gap / len(products) * left**3 - products - dx * dz
+            ds, dy, dx, dz = self._direction(solve, target, slope + dy[n] * ds, off)
+            length = max(SHARE, 1.0 - gap) * self._room(dx, dz)
+            self.s, self.y = self.s + length * ds, self.y + length * dy
+            self.x, self.z = self.x + length * dx, self.z + length * dz
+            self.rows[n] = self.s
+            # Inside the ball its slack is known; a smaller one would only stop the next rounds.
+            self.x[2 * n] = max(self.x[2 * n], 0.5 * (1.0 - self.s @ self.s))
+        return found
+
+    def _residuals(self) -> tuple[Array, Array]:
+        """Return the slope of the Lagrangian and by how much each row misses its slacks."""
+        s, x, z, d, n = self.s, self.x, self.z, self.d, self.n
+        bound = z[self.box]
+        slope = self.goal + RIDGE * s + self.y @ self.rows - bound[:d] + bound[d:]
+        if self.curvature is not None:
+            slope += self.curvature @ s
+        off = x[self.p] + self.rows @ s
+        off[:n] += self.offset - x[:n]
+        off[n] -= 0.5 * (1.0 + s @ s)
+        return slope, off
+
+    def _direction(self, solve: Solve, target: Array, slope: Array, off: Array) -> tuple[Array, ...]:
+        """Return Newton's changes of s, y, x and z, where the products are to change by ``target``."""
+        x, z, t, p, box, d, n = self.x, self.z, self.t, self.p, self.box, self.d, self.n
+        bound = target[box] / x[box]
+        bottom = -off - target[p] / z[p]
+        bottom[:n] += target[t] / z[t]
+        ds, dy = solve(bound[:d] - bound[d:] - slope, bottom)
+        dx = np.concatenate([(target[t] + x[t] * dy[:n]) / z[t], (target[p] - x[p] * dy) / z[p], ds, -ds])
+        dz = np.concatenate([-dy[:n], dy, bound - z[box] / x[box] * dx[box]])
+        return ds, dy, dx, dz
+
+    def _room(self, dx: Array, dz: Array) -> float:
+        """Return the part of a step, at most all of it, that keeps slacks and multipliers nonnegative."""
+        return 1.0 / max(1.0, -float((dx / self.x).min()), -float((dz / self.z).min()))
+
+    def _factorized(self) -> Solve | None:
+        """Return the solver of the linear system of the module's docstring; ``None`` when it breaks down."""
+        rows, curvature, x, z, d, n = self.rows, self.curvature, self.x, self.z, self.d, self.n
+        give = x[self.p] / z[self.p]
+        give[:n] += x[:n] / z[:n]
+        stiff = z[self.box] / x[self.box]
+        diagonal = RIDGE + self.y[n] + stiff[:d] + stiff[d:]
+        if curvature is None and n < d:
+            solve = _rows_left(rows, give, diagonal)
+        else:
+            solve = _whole(rows, give, diagonal, curvature)
+        if solve is None:
+            return None
+
+        def refined(top: Array, bottom: Array) -> tuple[Array, Array]:
+            ds, dy = solve(top, bottom)
+            bent = diagonal * ds if curvature is None else diagonal * ds + curvature @ ds
+            more, extra = solve(top - bent - dy @ rows, bottom - rows @ ds + give * dy)
+            return ds + more, dy + extra
+
+        return refined
 
 
 def _rows_left(rows: Array, give: Array, diagonal: Array) -> Solve | None:
-    """Eliminate the coordinates: one factorization of the size of the rows."""
+    """Eliminate the coordinates, which costs little when the rows are few and there is no curvature."""
     across = rows / diagonal
     square = across @ rows.T
     floor = FLOOR * float(square.diagonal().max())
@@ -250,24 +265,22 @@ def _rows_left(rows: Array, give: Array, diagonal: Array) -> Solve | None:
     return solve
 
 
-def _coordinates_left(rows: Array, give: Array, diagonal: Array, curvature: Array | None) -> Solve | None:
-    """Eliminate the rows: one factorization of the size of the coordinates."""
-    give = give + FLOOR
-    matrix = (rows.T / give) @ rows
+def _whole(rows: Array, give: Array, diagonal: Array, curvature: Array | None) -> Solve | None:
+    """Factorize the whole system: to eliminate the rows would square their condition."""
+    d, n = len(diagonal), len(give)
+    scale = 1.0 / np.sqrt(diagonal)
+    matrix = np.zeros((d + n, d + n), order="F")
+    matrix[d:, :d] = rows * scale
     if curvature is not None:
-        matrix += curvature
-    matrix.flat[:: len(diagonal) + 1] += diagonal
-    largest = float(matrix.diagonal().max())
-    for jitter in (0.0, 1e-15, 1e-14, 1e-13, 1e-12):
-        matrix.flat[:: len(diagonal) + 1] += jitter * largest
-        factor, failed = lapack.dpotrf(matrix, lower=1)
-        if not failed:
-            break
-    else:
+        matrix[:d, :d] = scale[:, None] * curvature * scale
+    matrix.flat[: d * (d + n) : d + n + 1] += 1.0
+    matrix.flat[d * (d + n + 1) :: d + n + 1] = -give - FLOOR
+    factor, pivots, failed = lapack.dsytrf(matrix, lower=1, lwork=32 * (d + n), overwrite_a=1)
+    if failed:
         return None
 
     def solve(top: Array, bottom: Array) -> tuple[Array, Array]:
-        ds = lapack.dpotrs(factor, top + (bottom / give) @ rows, lower=1)[0]
-        return ds, (rows @ ds - bottom) / give
+        both = lapack.dsytrs(factor, pivots, np.concatenate([scale * top, bottom]), lower=1)[0]
+        return scale * both[:d], both[d:]
 
     return solve
