@@ -32,6 +32,8 @@ ROUNDS = 60  # of Newton's method; 7 to 20 are usual
 PATIENCE = 12  # rounds without progress after which rounding allows no more
 THIN = 1e-12  # of the radius: a coordinate with less room than this stays at zero
 RIDGE = 1e-8  # a curvature for what nothing else decides: it stays near zero
+FLOORS = (1e-14, 1e-12, 1e-10, 1e-8)
+EXACT = 1e-9
 FLOOR = 1e-14  # least give of a row: without it the multipliers of dependent rows would drift
 SHARE = 0.995  # of the way to the nearest boundary is what one round may go, at first
 
@@ -86,7 +88,7 @@ def elastic_step(
         bent = 0.0 if curvature is None else 0.5 * float(step @ curvature @ step)
         return float(goal @ step + most @ missed(step)) + bent
 
-    step, still, multipliers = np.zeros(len(goal)), np.zeros(len(goal)), np.zeros(len(offset))
+    step, still, multipliers = np.zeros(len(goal)), np.zeros(len(goal)), np.where(offset > 0.0, most, least)
     free = np.flatnonzero(high - low > THIN)
     if len(free):
         slopes = rows[:, free]
@@ -176,9 +178,7 @@ class _InteriorPoint:
                 best, found = error, (self.s, self.y[:n])
             if best < ENOUGH or waited > PATIENCE or not math.isfinite(error):
                 break
-            solve = self._factorized()
-            if solve is None:
-                break
+            solve = self._system().solve
             ds, dy, dx, dz = self._direction(solve, -products, slope, off)
             room = self._room(dx, dz)
             left = float((self.x + room * dx) @ (self.z + room * dz)) / gap
@@ -220,67 +220,79 @@ class _InteriorPoint:
         """Return the part of a step, at most all of it, that keeps slacks and multipliers nonnegative."""
         return 1.0 / max(1.0, -float((dx / self.x).min()), -float((dz / self.z).min()))
 
-    def _factorized(self) -> Solve | None:
-        """Return the solver of the linear system of the module's docstring; ``None`` when it breaks down."""
-        rows, curvature, x, z, d, n = self.rows, self.curvature, self.x, self.z, self.d, self.n
+    def _system(self) -> _System:
+        """Return the linear system of this round."""
+        x, z, d, n = self.x, self.z, self.d, self.n
         give = x[self.p] / z[self.p]
         give[:n] += x[:n] / z[:n]
         stiff = z[self.box] / x[self.box]
-        diagonal = RIDGE + self.y[n] + stiff[:d] + stiff[d:]
-        if curvature is None and n < d:
-            solve = _rows_left(rows, give, diagonal)
-        else:
-            solve = _whole(rows, give, diagonal, curvature)
-        if solve is None:
-            return None
-
-        def refined(top: Array, bottom: Array) -> tuple[Array, Array]:
-            ds, dy = solve(top, bottom)
-            bent = diagonal * ds if curvature is None else diagonal * ds + curvature @ ds
-            more, extra = solve(top - bent - dy @ rows, bottom - rows @ ds + give * dy)
-            return ds + more, dy + extra
-
-        return refined
+        return _System(self.rows, give, RIDGE + self.y[n] + stiff[:d] + stiff[d:], self.curvature)
 
 
-def _rows_left(rows: Array, give: Array, diagonal: Array) -> Solve | None:
-    """Eliminate the coordinates, which costs little when the rows are few and there is no curvature."""
-    across = rows / diagonal
-    square = across @ rows.T
-    floor = FLOOR * float(square.diagonal().max())
-    for rung in (1.0, 1e2, 1e4):
-        root = np.sqrt(give + rung * floor)
+class _System:
+    """The linear system of the module's docstring, factorized.
+
+    A little give is added to what is factorized, and more when rounding asks for it; one step of refinement
+    takes most of its effect out again.
+    """
+
+    def __init__(self, rows: Array, give: Array, diagonal: Array, curvature: Array | None) -> None:
+        self.rows, self.give, self.diagonal, self.curvature = rows, give, diagonal, curvature
+        self.floors = list(FLOORS)
+        self._factorize()
+
+    def solve(self, top: Array, bottom: Array) -> tuple[Array, Array]:
+        """Return ds and dy."""
+        allowed = EXACT * (math.sqrt(top @ top) + math.sqrt(bottom @ bottom))
+        while True:
+            ds, dy = self.plain(top, bottom)
+            bent = self.diagonal * ds if self.curvature is None else self.diagonal * ds + self.curvature @ ds
+            upper, lower = top - bent - dy @ self.rows, bottom - self.rows @ ds + self.give * dy
+            rounding = lower + self.floor * dy
+            if math.sqrt(upper @ upper) + math.sqrt(rounding @ rounding) <= allowed or not self.floors:
+                break
+            self._factorize()
+        more, extra = self.plain(upper, lower)
+        return ds + more, dy + extra
+
+    def _factorize(self) -> None:
+        few = self.curvature is None and len(self.rows) <= len(self.diagonal)
+        self.floor, self.plain = (self._rows_left if few else self._whole)(self.floors.pop(0))
+
+    def _rows_left(self, floor: float) -> tuple[float, Solve]:
+        """Eliminate the coordinates, which costs little when the rows are few and there is no curvature."""
+        rows, diagonal = self.rows, self.diagonal
+        across = rows / diagonal
+        square = across @ rows.T
+        floor *= float(square.diagonal().max())
+        root = np.sqrt(self.give + floor)
         matrix = square / (root[:, None] * root)
         matrix.flat[:: len(root) + 1] += 1.0
-        factor, failed = lapack.dpotrf(matrix, lower=1)
-        if not failed:
-            break
-    else:
-        return None
+        factor, _ = lapack.dpotrf(matrix, lower=1)
 
-    def solve(top: Array, bottom: Array) -> tuple[Array, Array]:
-        dy = lapack.dpotrs(factor, (across @ top - bottom) / root, lower=1)[0] / root
-        return (top - dy @ rows) / diagonal, dy
+        def solve(top: Array, bottom: Array) -> tuple[Array, Array]:
+            dy = lapack.dpotrs(factor, (across @ top - bottom) / root, lower=1)[0] / root
+            return (top - dy @ rows) / diagonal, dy
 
-    return solve
+        return floor, solve
 
+    def _whole(self, floor: float) -> tuple[float, Solve]:
+        """Factorize the whole system: to eliminate the rows would square their condition."""
+        d, n = len(self.diagonal), len(self.give)
+        matrix = np.zeros((d + n, d + n), order="F")
+        scale = self.diagonal
+        if self.curvature is not None:
+            scale = scale + self.curvature.diagonal()
+        scale = 1.0 / np.sqrt(scale)
+        if self.curvature is not None:
+            matrix[:d, :d] = scale[:, None] * self.curvature * scale
+        matrix[d:, :d] = self.rows * scale
+        matrix.flat[: d * (d + n) : d + n + 1] += self.diagonal * scale**2
+        matrix.flat[d * (d + n + 1) :: d + n + 1] = -self.give - floor
+        factor, pivots, _ = lapack.dsytrf(matrix, lower=1, lwork=32 * (d + n), overwrite_a=1)
 
-def _whole(rows: Array, give: Array, diagonal: Array, curvature: Array | None) -> Solve | None:
-    """Factorize the whole system: to eliminate the rows would square their condition."""
-    d, n = len(diagonal), len(give)
-    scale = 1.0 / np.sqrt(diagonal)
-    matrix = np.zeros((d + n, d + n), order="F")
-    matrix[d:, :d] = rows * scale
-    if curvature is not None:
-        matrix[:d, :d] = scale[:, None] * curvature * scale
-    matrix.flat[: d * (d + n) : d + n + 1] += 1.0
-    matrix.flat[d * (d + n + 1) :: d + n + 1] = -give - FLOOR
-    factor, pivots, failed = lapack.dsytrf(matrix, lower=1, lwork=32 * (d + n), overwrite_a=1)
-    if failed:
-        return None
+        def solve(top: Array, bottom: Array) -> tuple[Array, Array]:
+            both = lapack.dsytrs(factor, pivots, np.concatenate([scale * top, bottom]), lower=1)[0]
+            return scale * both[:d], both[d:]
 
-    def solve(top: Array, bottom: Array) -> tuple[Array, Array]:
-        both = lapack.dsytrs(factor, pivots, np.concatenate([scale * top, bottom]), lower=1)[0]
-        return scale * both[:d], both[d:]
-
-    return solve
+        return floor, solve
