@@ -32,9 +32,9 @@ ROUNDS = 60  # of Newton's method; 7 to 20 are usual
 PATIENCE = 12  # rounds without progress after which rounding allows no more
 THIN = 1e-12  # of the radius: a coordinate with less room than this stays at zero
 RIDGE = 1e-8  # a curvature for what nothing else decides: it stays near zero
-FLOORS = (1e-14, 1e-12, 1e-10, 1e-8)
-EXACT = 1e-9
-FLOOR = 1e-14  # least give of a row: without it the multipliers of dependent rows would drift
+# Of a row's give: without it the multipliers of dependent rows drift; more of it, slower but safer rounds.
+FLOORS = (1e-14, 1e-12, 1e-10)
+SOUND = 1e-4  # relative residual of a linear solution that one step of refinement mends
 SHARE = 0.995  # of the way to the nearest boundary is what one round may go, at first
 
 Solve = Callable[[Array, Array], tuple[Array, Array]]
@@ -88,7 +88,8 @@ def elastic_step(
         bent = 0.0 if curvature is None else 0.5 * float(step @ curvature @ step)
         return float(goal @ step + most @ missed(step)) + bent
 
-    step, still, multipliers = np.zeros(len(goal)), np.zeros(len(goal)), np.where(offset > 0.0, most, least)
+    step = still = np.zeros(len(goal))
+    multipliers = np.where(offset > 0.0, most, least)
     free = np.flatnonzero(high - low > THIN)
     if len(free):
         slopes = rows[:, free]
@@ -96,7 +97,7 @@ def elastic_step(
         norms[norms == 0.0] = 1.0
         # A breakdown shows as a number that is not finite, and the best round before it is used.
         with np.errstate(all="ignore"):
-            step[free], pressure = _InteriorPoint(
+            inner, pressure = _InteriorPoint(
                 goal[free],
                 slopes / norms[:, None],
                 # A unit row changes by at most 1 in the ball: from farther away only its sign matters.
@@ -109,6 +110,8 @@ def elastic_step(
                 None if curvature is None else curvature[np.ix_(free, free)],
             ).solution()
         multipliers = np.minimum(np.maximum(pressure / norms, least), most)
+        step = np.zeros(len(goal))
+        step[free] = inner
         step = np.minimum(np.maximum(step, low), high)
         step /= max(1.0, math.sqrt(step @ step))
         if not merit(step) < merit(still):
@@ -232,67 +235,66 @@ class _InteriorPoint:
 class _System:
     """The linear system of the module's docstring, factorized.
 
-    A little give is added to what is factorized, and more when rounding asks for it; one step of refinement
-    takes most of its effect out again.
+    A little give is added to what is factorized, and more when rounding spoils a solution; a step of
+    refinement takes most of its effect out again.
     """
 
     def __init__(self, rows: Array, give: Array, diagonal: Array, curvature: Array | None) -> None:
         self.rows, self.give, self.diagonal, self.curvature = rows, give, diagonal, curvature
-        self.floors = list(FLOORS)
-        self._factorize()
+        self.floors = iter(FLOORS)
+        self.plain = self._factorized(next(self.floors))
 
     def solve(self, top: Array, bottom: Array) -> tuple[Array, Array]:
         """Return ds and dy."""
-        allowed = EXACT * (math.sqrt(top @ top) + math.sqrt(bottom @ bottom))
+        rows, give, diagonal, curvature = self.rows, self.give, self.diagonal, self.curvature
+        sound = SOUND * (math.sqrt(top @ top) + math.sqrt(bottom @ bottom))
         while True:
             ds, dy = self.plain(top, bottom)
-            bent = self.diagonal * ds if self.curvature is None else self.diagonal * ds + self.curvature @ ds
-            upper, lower = top - bent - dy @ self.rows, bottom - self.rows @ ds + self.give * dy
-            rounding = lower + self.floor * dy
-            if math.sqrt(upper @ upper) + math.sqrt(rounding @ rounding) <= allowed or not self.floors:
+            bent = diagonal * ds if curvature is None else diagonal * ds + curvature @ ds
+            upper, lower = top - bent - dy @ rows, bottom - rows @ ds + give * dy
+            if math.sqrt(upper @ upper) + math.sqrt(lower @ lower) <= sound:
                 break
-            self._factorize()
+            floor = next(self.floors, None)
+            if floor is None:
+                break
+            self.plain = self._factorized(floor)
         more, extra = self.plain(upper, lower)
         return ds + more, dy + extra
 
-    def _factorize(self) -> None:
+    def _factorized(self, floor: float) -> Solve:
         few = self.curvature is None and len(self.rows) <= len(self.diagonal)
-        self.floor, self.plain = (self._rows_left if few else self._whole)(self.floors.pop(0))
+        return self._rows_left(floor) if few else self._whole(floor)
 
-    def _rows_left(self, floor: float) -> tuple[float, Solve]:
+    def _rows_left(self, floor: float) -> Solve:
         """Eliminate the coordinates, which costs little when the rows are few and there is no curvature."""
         rows, diagonal = self.rows, self.diagonal
         across = rows / diagonal
         square = across @ rows.T
-        floor *= float(square.diagonal().max())
-        root = np.sqrt(self.give + floor)
+        root = np.sqrt(self.give + floor * float(square.diagonal().max()))
         matrix = square / (root[:, None] * root)
         matrix.flat[:: len(root) + 1] += 1.0
-        factor, _ = lapack.dpotrf(matrix, lower=1)
+        factor, _ = lapack.dpotrf(matrix, lower=1)  # one that fails leaves a residual: see `solve`
 
         def solve(top: Array, bottom: Array) -> tuple[Array, Array]:
             dy = lapack.dpotrs(factor, (across @ top - bottom) / root, lower=1)[0] / root
             return (top - dy @ rows) / diagonal, dy
 
-        return floor, solve
+        return solve
 
-    def _whole(self, floor: float) -> tuple[float, Solve]:
+    def _whole(self, floor: float) -> Solve:
         """Factorize the whole system: to eliminate the rows would square their condition."""
-        d, n = len(self.diagonal), len(self.give)
-        matrix = np.zeros((d + n, d + n), order="F")
-        scale = self.diagonal
-        if self.curvature is not None:
-            scale = scale + self.curvature.diagonal()
-        scale = 1.0 / np.sqrt(scale)
-        if self.curvature is not None:
-            matrix[:d, :d] = scale[:, None] * self.curvature * scale
+        d, size = len(self.diagonal), len(self.diagonal) + len(self.give)
+        matrix = np.zeros((size, size), order="F")
+        matrix[:d, :d] = 0.0 if self.curvature is None else self.curvature
+        matrix.flat[: d * size : size + 1] += self.diagonal
+        scale = 1.0 / np.sqrt(matrix.diagonal()[:d])
+        matrix[:d, :d] *= scale[:, None] * scale
         matrix[d:, :d] = self.rows * scale
-        matrix.flat[: d * (d + n) : d + n + 1] += self.diagonal * scale**2
-        matrix.flat[d * (d + n + 1) :: d + n + 1] = -self.give - floor
-        factor, pivots, _ = lapack.dsytrf(matrix, lower=1, lwork=32 * (d + n), overwrite_a=1)
+        matrix.flat[d * (size + 1) :: size + 1] = -self.give - floor
+        factor, pivots, _ = lapack.dsytrf(matrix, lower=1, lwork=32 * size, overwrite_a=1)
 
         def solve(top: Array, bottom: Array) -> tuple[Array, Array]:
             both = lapack.dsytrs(factor, pivots, np.concatenate([scale * top, bottom]), lower=1)[0]
             return scale * both[:d], both[d:]
 
-        return floor, solve
+        return solve
