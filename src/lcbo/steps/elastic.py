@@ -185,9 +185,11 @@ class _InteriorPoint:
             ds, dy, dx, dz = self._direction(solve, -products, slope, off)
             room = self._room(dx, dz)
             left = float((self.x + room * dx) @ (self.z + room * dz)) / gap
-            off[n] += 0.5 * float(ds @ ds)
-            target = gap / len(products) * left**3 - products - dx * dz
-            ds, dy, dx, dz = self._direction(solve, target, slope + dy[n] * ds, off)
+            # A prediction that fails early says little about the second order; all of it would cycle.
+            trust = min(1.0, 2.0 * room) ** 2
+            off[n] += trust * 0.5 * float(ds @ ds)
+            target = gap / len(products) * left**3 - products - trust * dx * dz
+            ds, dy, dx, dz = self._direction(solve, target, slope + trust * dy[n] * ds, off)
             length = max(SHARE, 1.0 - gap) * self._room(dx, dz)
             self.s, self.y = self.s + length * ds, self.y + length * dy
             self.x, self.z = self.x + length * dx, self.z + length * dz
