@@ -114,7 +114,8 @@ def elastic_step(
         step[free] = inner
         step = np.minimum(np.maximum(step, low), high)
         step /= max(1.0, math.sqrt(step @ step))
-        if not merit(step) < merit(still):
+        # A gain within rounding is none.
+        if not merit(step) < merit(still) - 1e-15 * (1.0 + merit(still)):
             step = still
     return ElasticSolution(step, multipliers, float(missed(step).sum()))
 
