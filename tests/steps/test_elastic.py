@@ -270,7 +270,7 @@ def test_without_a_row_in_the_way_the_step_is_steepest_descent(terms: int) -> No
 def test_in_a_corner_of_the_box_only_the_free_directions_are_left() -> None:
     low, high = np.array([0.0, 0.0, -1.0]), np.array([0.0, 1.0, 0.0])
     solution = check(replace(plain([0.6, 0.0, 0.8]), low=low, high=high))
-    np.testing.assert_allclose(solution.step, [0.0, 0.0, -1.0], atol=1e-7)
+    np.testing.assert_allclose(solution.step, [0.0, 0.0, -1.0], atol=1e-6)  # the goal leaves one open
     away = check(replace(plain([0.6, 0.0, -0.8]), low=low, high=high))
     np.testing.assert_array_equal(away.step, np.zeros(3))
 
