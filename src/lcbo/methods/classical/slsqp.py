@@ -59,13 +59,14 @@ class Slsqp(CallbackSolver):
         return partial(_run, start, self.setup.terms, self._margin, self.options, self._length)
 
     def _start(self) -> tuple[Array, int | None]:
-        """As of all solvers, but a run with a wide margin is followed by one from the best with a narrow one."""
-        if self.restarts > 0 and self._margin > self.options.tol:
-            self._margin = max(self.options.tol, _NARROWER * self._margin)
+        """As of all solvers, but a run with a wide margin is followed by a narrower one from the best."""
+        tol = self.options.tol
+        if self.restarts > 0 and self._margin > tol:
+            self._margin = max(tol, _NARROWER * self._margin)
             return self.archive.u[best := self.best()].copy(), best
         start, known = super()._start()
         narrow = known is not None and self.restarts > 0
-        self._margin = self.options.tol if narrow else max(self.options.tol, self.options.margin)
+        self._margin = tol if narrow else max(tol, self.options.margin)
         return start, known
 
     def _resume(self, value: Value | None) -> Array | None:
@@ -122,14 +123,20 @@ class Slsqp(CallbackSolver):
         short a one sees nothing but noise.
         """
         spread = Scaling.of(self.archive.y[self.archive.recent(None)]).std
-        repeats, noise = self.archive.y[self._repeats] / spread, np.zeros(self.setup.n_outputs)
+        return float(np.clip(8.0**0.25 * np.sqrt((self._noise() / spread).max()), *_LENGTHS))
+
+    def _noise(self) -> Array:
+        """Standard deviation of each output's noise: as declared, else over the repeats, else 0."""
+        noise = np.zeros(self.setup.n_outputs)
         for row, var in enumerate(self.setup.noise_var):
-            known = repeats[~np.isnan(repeats[:, row]), row]
+            repeats = self.archive.y[self._repeats, row]
+            known = repeats[~np.isnan(repeats)]
             if var is not None:
-                noise[row] = np.sqrt(var) / spread[row]
+                noise[row] = np.sqrt(var)
             elif len(known) > 1:
-                noise[row] = known.std(ddof=1)
-        return float(np.clip(8.0**0.25 * np.sqrt(noise.max()), *_LENGTHS))
+                # The range of n normal numbers is about sqrt(n) standard deviations; no square can overflow.
+                noise[row] = np.ptp(known) / np.sqrt(len(known))
+        return noise
 
 
 class _EndError(Exception):
@@ -137,7 +144,7 @@ class _EndError(Exception):
 
 
 class _Functions:
-    """Objective and terms as SciPy wants them, ``f`` and ``c >= 0``, with slopes; the last ones are kept."""
+    """Objective and terms with their slopes; the last of each are kept."""
 
     def __init__(self, length: float, evaluate: Evaluate) -> None:
         self._length, self._evaluate = length, evaluate
@@ -164,6 +171,8 @@ class _Functions:
 
         A slope that stays unknown is taken to be 0. A base point without any outcome ends the run.
         """
+        if all(np.isnan(outcomes).all() for outcomes in self._evaluate(u[None, :])):
+            raise _EndError
         dim, away = len(u), np.where(u + self._length > 1.0, -1.0, 1.0)
         slopes = self._toward(u, away, np.arange(dim))
         again = np.flatnonzero(np.isnan(slopes).any(0) & (u - self._length >= 0.0) & (away > 0.0))
@@ -179,8 +188,6 @@ class _Functions:
         points[1 + np.arange(len(axes)), axes] += self._length * away[axes]
         objective, terms = self._evaluate(points)
         rows = np.column_stack([objective, terms])
-        if np.isnan(rows[0]).all():
-            raise _EndError
         steps = points[1 + np.arange(len(axes)), axes] - u[axes]
         slopes: Array = ((rows[1:] - rows[0]) / steps[:, None]).T
         return slopes
@@ -189,10 +196,10 @@ class _Functions:
 def _run(
     start: Array, terms: Terms, margin: float, options: SlsqpOptions, length: float, evaluate: Evaluate
 ) -> None:
-    """Solve with inequalities tightened by the margin, for an objective that asks for a first step of ``radius``.
+    """Solve with inequalities tightened by the margin, the objective scaled for a first step of ``radius``.
 
     SLSQP begins with the unit matrix for the curvature, so its first step is the gradient. It takes a sum of
-    violations below its precision for none, hence a precision below the margin.
+    violations below its precision for none, hence a precision below a wide margin.
     """
     at, equal = _Functions(length, evaluate), terms.equality
 
@@ -210,14 +217,22 @@ def _run(
         for kind, which, sign, shift in (("eq", equal, 1.0, 0.0), ("ineq", ~equal, -1.0, margin))
         if which.any()
     ]
+
+    def objective(u: Array) -> float:
+        return factor * float(at.value(u)[0])
+
+    def gradient(u: Array) -> Array:
+        return factor * at.slopes(u)[0]
+
     try:
+        at.value(start)
         steepest = float(np.abs(at.slopes(start)[0]).max())
-        factor = min(1.0, options.radius / steepest) if steepest > 0.0 else 1.0
+        factor = options.radius / max(options.radius, steepest)
         minimize(
-            lambda u: factor * float(at.value(u)[0]),
+            objective,
             start,
             method="SLSQP",
-            jac=lambda u: factor * at.slopes(u)[0],
+            jac=gradient,
             bounds=Bounds(np.zeros(len(start)), np.ones(len(start))),
             constraints=constraints,
             options={"ftol": factor * max(options.tol, 0.1 * margin), "maxiter": _MOST_STEPS},
