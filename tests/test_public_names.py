@@ -99,7 +99,7 @@ def test_candidate_is_the_name_of_a_pending_evaluation():
     assert lcbo.Candidate is lcbo.Evaluation
 
 
-@pytest.mark.parametrize("method", ["cobyqa", "cobyla", "cmaes", "sobol"])
+@pytest.mark.parametrize("method", ["cobyqa", "cobyla", "slsqp", "cmaes", "sobol"])
 def test_method_without_a_model_loads_no_torch(method):
     code = f"""
 import lcbo

@@ -109,7 +109,7 @@ def test_a_solver_that_is_dropped_gives_up_even_if_it_catches_every_exception() 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["cobyqa", "cobyla"])
+@pytest.mark.parametrize("name", ["cobyqa", "cobyla", "slsqp"])
 def test_threads_of_many_open_runs_end_with_them(name: str) -> None:
     before = threading.active_count()
     methods = [registry.make(name, setup(seed=seed)) for seed in range(5)]

@@ -1,4 +1,4 @@
-"""The classical peers: COBYQA against SciPy itself, COBYLA, CMA-ES and Sobol against what they promise."""
+"""The classical peers: COBYQA against SciPy itself, the others against what they promise."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_two_runs_of_cobyqa_go_on_side_by_side_and_with_scipy_s_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "excess"), [("cobyqa", 1e-6), ("cobyla", 1e-3), ("cmaes", 0.1), ("sobol", 0.3)]
+    ("name", "excess"), [("cobyqa", 1e-6), ("cobyla", 1e-3), ("slsqp", 1e-5), ("cmaes", 0.1), ("sobol", 0.3)]
 )
 def test_known_answer_is_reached_and_the_best_observed_point_is_the_answer(name: str, excess: float) -> None:
     """The point of ``mean(x) >= 1`` nearest to 0 is (1, 1, 1), at distance sqrt(3)."""
@@ -150,7 +150,7 @@ def test_known_answer_is_reached_and_the_best_observed_point_is_the_answer(name:
     assert 1.0 <= result.fun / np.sqrt(3.0) <= 1.0 + excess
 
 
-@pytest.mark.parametrize("name", ["cobyqa", "cobyla", "cmaes"])
+@pytest.mark.parametrize("name", ["cobyqa", "cobyla", "slsqp", "cmaes"])
 def test_run_goes_on_after_convergence(name: str) -> None:
     truth = toy(1, 2)
     method = registry.make(name, setup(2, Terms((UPPER,))))
@@ -242,6 +242,7 @@ def test_sobol_can_always_say_more() -> None:
     [
         ("cobyqa", {"radius": 0.125, "final_radius": 0.03125, "scale": False}),
         ("cobyla", {"radius": 0.125, "final_radius": 0.03125, "scale": False}),
+        ("slsqp", {"difference": 0.125, "radius": 0.25, "margin": 0.5, "tol": 0.125, "scale": False}),
         ("cmaes", {"sigma": 0.125, "popsize": 9, "feasible_tail": 0.5}),
     ],
 )

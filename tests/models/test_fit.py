@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from scipy.optimize import approx_fprime
-from scipy.stats import multivariate_normal
+from scipy.special import logsumexp, softmax
+from scipy.stats import multivariate_normal, norm
 
 from lcbo.models.data import Data, merge
 from lcbo.models.fit import Gamma, LogNormal, MapFit, Normal, RestartedFit, log_posterior
@@ -77,24 +80,65 @@ def test_merged_likelihood_equals_the_unmerged_density(missing: bool) -> None:
     np.testing.assert_allclose(merged(one) - merged(other), dense(one) - dense(other), rtol=1e-8)
 
 
-def test_lattice_likelihood_equals_the_map_likelihood() -> None:
-    """Both fits share one likelihood: eigenvalues on one side, Cholesky on the other."""
-    data = merge(*dataset(missing=False))
-    flat_prior = MapFit(LogNormal(0.0, 1e9), LogNormal(0.0, 1e9), LogNormal(0.0, 1e9))
-    scales, noises = (
-        torch.tensor([0.5, 2.0], dtype=torch.float64),
-        torch.tensor([0.01, 0.3], dtype=torch.float64),
-    )
-    root = data.count[0].sqrt()
-    r2 = torch.cdist(data.u, data.u).square() / 0.7**2
-    spectrum, basis = torch.linalg.eigh(root[:, None] * torch.exp(-0.5 * r2) * root)
-    table = LatticeFit._log_likelihood(data, 0, spectrum, (data.y[0] * root) @ basis, scales, noises)
-    expected = torch.empty(2, 2, dtype=torch.float64)
-    for i, scale in enumerate(scales.tolist()):
-        for j, noise in enumerate(noises.tolist()):
-            hyper = unpack(np.log([0.7, scale, noise] * 2), 1, "rbf")
-            expected[i, j] = log_posterior(data, hyper, flat_prior)[0][0]
-    torch.testing.assert_close(table - table[0, 0], expected - expected[0, 0], rtol=1e-8, atol=1e-8)
+LATTICE = LatticeFit(length_span=(-3, 1), scale_span=(-2, 3), noise_span=(-10, 0), least_ratio=-11)
+
+
+def lattice_by_brute_force(
+    x: np.ndarray, y: np.ndarray, kernel: str, least: float, lengths: range
+) -> tuple[np.ndarray, float]:
+    """Means of ln l, ln s, ln v and the evidence of one output: a dense density over every row per cell."""
+    known = ~np.isnan(y)
+    r = np.sqrt(np.square(x[known][:, None] - x[known][None]).sum(-1))
+    priors = []
+    for span, prior in (
+        (LATTICE.length_span, LATTICE.length_prior),
+        (LATTICE.scale_span, LATTICE.scale_prior),
+        (LATTICE.noise_span, LATTICE.noise_prior),
+    ):
+        indices = range(span[0], span[1] + 1)
+        weights = norm(*prior).pdf([0.4 * i for i in indices])
+        priors.append(dict(zip(indices, np.log(weights / weights.sum()), strict=True)))
+    cells, values = [], []
+    for i, j, k in itertools.product(lengths, priors[1], priors[2]):
+        length, scale = math.sqrt(DIM) * math.exp(0.4 * i), math.exp(0.4 * j)
+        noise = max(math.exp(0.4 * k), least)
+        if noise / scale < math.exp(-0.4 * 11.5):
+            continue
+        t = math.sqrt(5.0) * r / length
+        phi = np.exp(-0.5 * (r / length) ** 2) if kernel == "rbf" else (1.0 + t + t**2 / 3.0) * np.exp(-t)
+        cov = scale * phi + noise * np.eye(len(r))
+        values.append(
+            multivariate_normal(np.zeros(len(r)), cov).logpdf(y[known])
+            + priors[0][i] + priors[1][j] + priors[2][k]
+        )  # fmt: skip
+        cells.append([math.log(length), math.log(scale), math.log(noise)])
+    return softmax(values) @ np.array(cells), float(logsumexp(values))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern52"])
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("least", [[0.0, 0.0], [0.0, 0.1], [0.03, 5.0]])
+@pytest.mark.parametrize("local", [False, True])
+def test_lattice_equals_brute_force(kernel: str, missing: bool, least: list[float], local: bool) -> None:
+    """With repeats, missing outcomes and known noise; the density of every row, unmerged, is the oracle."""
+    x, y = dataset(missing)
+    last = Hyperparameters.start(2, given={"lengthscale": [0.9 * math.sqrt(DIM), 1e-3]}) if local else None
+    found = LATTICE.posterior(merge(x, y), kernel, least, last)
+    hyper = found.hyper
+    ours = torch.stack([hyper.lengthscale[:, 0], hyper.outputscale, hyper.noise_var], -1).log()
+    for j in range(2):
+        searched = [range(-1, 2), range(-3, -1)][j] if local else range(-3, 2)
+        means, evidence = lattice_by_brute_force(x, y[:, j], kernel, least[j], searched)
+        np.testing.assert_allclose(ours[j].numpy(), means, rtol=1e-8, atol=1e-8)
+        left_out = 0.5 * math.log(2.0 * math.pi) * np.isfinite(y[:, j]).sum()
+        np.testing.assert_allclose(float(found.evidence[j]) - left_out, evidence, rtol=1e-9)
+
+
+def test_evidence_prefers_the_inputs_that_made_the_outcomes() -> None:
+    data = gp_draw(0.8, 1e-4)
+    warped = replace(data, u=data.u**4)
+    plain, other = (LatticeFit().posterior(d, "rbf", [0.0], None).evidence for d in (data, warped))
+    assert float(plain) > float(other) + 3.0
 
 
 def gp_draw(length: float, noise: float, n: int = 120, dim: int = 4) -> Data:

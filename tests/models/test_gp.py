@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from lcbo.models import gp as module
 from lcbo.models.data import Data, merge
 from lcbo.models.gp import BatchedGP, Hyperparameters
 
@@ -63,13 +64,28 @@ def test_posterior_equals_gpytorch_derivative_gp(kernel: str, ard: bool, replica
     x, y = observations(replicates)
     hyper = hyperparameters(kernel, ard)
     at = torch.from_numpy(np.random.default_rng(0).random(DIM))
-    post = BatchedGP(merge(x, y), hyper).posterior(at)
+    gp = BatchedGP(merge(x, y), hyper)
+    post, trace = gp.posterior(at), gp.gradient_trace(at)
     for output in range(3):
         mean, cov = gpytorch_posterior(x, y, at, hyper, output)
         torch.testing.assert_close(post.mean[output], mean[0], rtol=1e-8, atol=1e-10)
         torch.testing.assert_close(post.var[output], cov[0, 0], rtol=1e-8, atol=1e-10)
         torch.testing.assert_close(post.gradient[output], mean[1:], rtol=1e-8, atol=1e-10)
         torch.testing.assert_close(post.gradient_cov[output], cov[1:, 1:], rtol=1e-8, atol=1e-10)
+        torch.testing.assert_close(trace[output], cov[1:, 1:].trace(), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_portions_of_outputs_give_the_same_model(missing: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the last bit: splitting many outputs is about memory alone."""
+    x, y = observations(replicates=True)
+    if missing:
+        y[2, 1] = np.nan
+    whole = BatchedGP(merge(x, y), hyperparameters("matern52", ard=False))
+    monkeypatch.setattr(module, "PORTION", 2 * len(whole.u) ** 2)
+    split = BatchedGP(merge(x, y), whole.hyper)
+    assert torch.equal(split.factor, whole.factor)
+    assert torch.equal(split.alpha, whole.alpha)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "matern52"])

@@ -13,8 +13,11 @@ import torch
 from torch import Tensor
 
 from lcbo.acquisition.box import Box
+from lcbo.models.border import to_array
 from lcbo.models.gp import BatchedGP
 from lcbo.models.information import GradientInformation
+
+MOST_OUTPUTS = 8  # of many outputs the fast explorer looks at those it knows least
 
 
 class Explorer(Protocol):
@@ -105,7 +108,8 @@ class FastExplorer:
 
     The direction in which the worst output's gradient is least known is the top eigenvector of its
     gradient covariance. Points ``u +- clip(t v)`` for a ladder of t run from a short probe along v to
-    the box corner in v's orthant; the trace reduction itself chooses among them.
+    the box corner in v's orthant; the trace reduction itself chooses among them. Of many outputs only the
+    least known are looked at: the others do not become the worst within one batch.
     """
 
     reaches: tuple[float, ...] = (0.1, 0.2, 0.35, 0.6, 1.0, 1.7, 3.0, 6.0)
@@ -114,6 +118,8 @@ class FastExplorer:
 
     def __call__(self, gp: BatchedGP, u: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:  # noqa: ARG002
         """Return ``count`` points; deterministic, so the generator is not used."""
+        if len(gp.hyper.outputscale) > MOST_OUTPUTS:
+            gp = gp.outputs(to_array(gp.gradient_trace(u)).argsort(kind="stable")[-MOST_OUTPUTS:])
         base = GradientInformation(gp, u)
         information, chosen = base, []
         ladder = u.new_tensor(self.reaches)

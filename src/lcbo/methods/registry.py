@@ -14,7 +14,13 @@ from typing import Any
 
 from lcbo.checks import mapping
 from lcbo.errors import ArgumentError
-from lcbo.methods.classical.options import CmaesOptions, CobylaOptions, CobyqaOptions, SobolOptions
+from lcbo.methods.classical.options import (
+    CmaesOptions,
+    CobylaOptions,
+    CobyqaOptions,
+    SlsqpOptions,
+    SobolOptions,
+)
 from lcbo.methods.lcbo.options import LcboOptions, paper_preset, theory_preset
 from lcbo.methods.protocol import Method, MethodSpec, Setup
 from lcbo.methods.regions.options import HdsafeboOptions, ScboOptions
@@ -31,6 +37,7 @@ SUMMARIES = {
     "epbo": "exact penalty of optimistic violations over the whole cube, one point at a time",
     "cobyqa": "SciPy's COBYQA: trust-region SQP on quadratic models, sequential, for functions without noise",
     "cobyla": "SciPy's COBYLA: trust region on linear models, sequential",
+    "slsqp": "SciPy's SLSQP: SQP on finite differences, d evaluations at a time, for little noise",
     "cmaes": "CMA-ES with an augmented Lagrangian, a population at a time (needs the extra lcbo[cma])",
     "sobol": "scrambled Sobol sequence: search that learns nothing",
 }
@@ -65,6 +72,7 @@ _ENTRIES = (
     _entry("epbo", "search.epbo:Epbo", EpboOptions),
     _entry("cobyqa", "classical.scipy_solvers:Cobyqa", CobyqaOptions, sequential=True),
     _entry("cobyla", "classical.scipy_solvers:Cobyla", CobylaOptions, sequential=True),
+    _entry("slsqp", "classical.slsqp:Slsqp", SlsqpOptions),
     _entry("cmaes", "classical.cmaes:Cmaes", CmaesOptions),
     _entry("sobol", "classical.sobol:Sobol", SobolOptions, supports_equality=False),
 )

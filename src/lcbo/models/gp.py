@@ -17,6 +17,8 @@ from lcbo.models.border import CPU, to_tensor
 from lcbo.models.data import Data
 from lcbo.models.kernels import CURVATURE, PROFILES, squared_distance
 
+PORTION = 2**19  # numbers; larger blocks of memory cost more than the algebra on them
+
 
 @dataclass(frozen=True)
 class Hyperparameters:
@@ -135,16 +137,22 @@ class BatchedGP:
         self.u = data.u
         self.hyper = hyper
         self.present = data.count > 0.0
-        cov = self._kernel(data.u)
-        diagonal = cov.diagonal(dim1=-2, dim2=-1)
         self.noise = hyper.noise_var[:, None] / torch.where(self.present, data.count, 1.0)
-        diagonal.copy_(hyper.outputscale[:, None] + self.noise)
         self.complete = bool(self.present.all())
-        if not self.complete:
-            cov *= self.present[:, :, None] & self.present[:, None, :]
-            diagonal[~self.present] = 1.0
-        self.factor = cholesky(cov)
+        self.factor = _joined([self._factor(rows) for rows in _portions(self.present)])
         self.alpha = self._weights(data.y)
+
+    def _factor(self, rows: slice) -> Tensor:
+        """Cholesky factor of the covariance of some outputs."""
+        part, present = self.hyper.outputs(rows), self.present[rows]
+        phi, _, _ = PROFILES[part.kernel](squared_distance(self.u, self.u, part.lengthscale))
+        cov = part.outputscale[:, None, None] * phi
+        diagonal = cov.diagonal(dim1=-2, dim2=-1)
+        diagonal.copy_(part.outputscale[:, None] + self.noise[rows])
+        if not self.complete:
+            cov *= present[:, :, None] & present[:, None, :]
+            diagonal[~present] = 1.0
+        return cholesky(cov)
 
     def _kernel(self, z: Tensor) -> Tensor:
         """Prior covariance between data and points, missing outcomes included: ``B x n x p``."""
@@ -181,6 +189,11 @@ class BatchedGP:
     def prior_gradient_cov(self, dim: int) -> Tensor:
         """Prior covariance of the gradient anywhere: ``B x d x d``."""
         return torch.diag_embed(self.hyper.prior_gradient_var.expand(-1, dim))
+
+    def gradient_trace(self, u: Tensor) -> Tensor:
+        """Trace of the gradient covariance of every output at one point, without the covariance: ``B``."""
+        prior = self.hyper.prior_gradient_var.expand(-1, len(u)).sum(-1)
+        return prior - self.whiten(self.gradient_cross(u)).square().sum((-2, -1))
 
     def mean(self, z: Tensor) -> Tensor:
         """Posterior mean at many points, ``B x p``: without the triangular solves of the variance."""
@@ -256,8 +269,9 @@ class BatchedGP:
             corner *= present[:, :, None] & present[:, None, :]
             corner.diagonal(dim1=-2, dim2=-1)[~present] = 1.0
         below = self.whiten(cross).transpose(-1, -2)
-        factor = self.factor.new_zeros(batch, n + p, n + p)
+        factor = self.factor.new_empty(batch, n + p, n + p)
         factor[:, :n, :n] = self.factor
+        factor[:, :n, n:] = 0.0
         factor[:, n:, :n] = below
         factor[:, n:, n:] = cholesky(corner - below @ below.transpose(-1, -2))
         extended = copy(self)
@@ -279,8 +293,8 @@ class BatchedGP:
         changed.alpha = self._weights(y)
         return changed
 
-    def outputs(self, rows: slice) -> BatchedGP:
-        """The posterior of some of the outputs, without copying."""
+    def outputs(self, rows: slice | NDArray[np.intp]) -> BatchedGP:
+        """The posterior of some of the outputs; a slice copies nothing."""
         part = copy(self)
         part.hyper = self.hyper.outputs(rows)
         part.present, part.noise = self.present[rows], self.noise[rows]
@@ -292,5 +306,18 @@ class BatchedGP:
 
     def _weights(self, y: Tensor) -> Tensor:
         """``alpha = K^-1 (y - mean)``, zero where an outcome is missing."""
-        residual = torch.where(self.present, y - self.hyper.mean[:, None], 0.0)
-        return torch.cholesky_solve(residual.unsqueeze(-1), self.factor).squeeze(-1)
+        residual = torch.where(self.present, y - self.hyper.mean[:, None], 0.0).unsqueeze(-1)
+        solve = torch.cholesky_solve
+        parts = [solve(residual[rows], self.factor[rows]) for rows in _portions(self.present)]
+        return _joined(parts).squeeze(-1)
+
+
+def _portions(present: Tensor) -> list[slice]:
+    """Outputs to be treated together: with ``n x n`` numbers for each, not more than a cache holds."""
+    batch, n = present.shape
+    size = max(PORTION // max(n * n, 1), 1)
+    return [slice(i, i + size) for i in range(0, batch, size)]
+
+
+def _joined(parts: list[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts)

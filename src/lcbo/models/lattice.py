@@ -2,9 +2,13 @@
 
 One eigendecomposition per lengthscale serves every output, outputscale and noise variance. With
 ``D = diag(sqrt(r))`` the merged means satisfy ``D y ~ N(0, s D phi D + v I)``, so with
-``D phi D = U diag(e) U^T`` and ``z = U^T D y``
+``D phi D = U diag(e) U^T``, ``z = U^T D y`` and ``q = v / s``
 
-    log p = -1/2 sum_i [ln(s e_i + v) + z_i^2 / (s e_i + v)] - dof/2 ln v - scatter / (2 v).
+    log p = -1/2 [n ln s + A(q) + B(q) / s + dof ln v + scatter / v],
+    A(q) = sum_i ln(e_i + q),   B(q) = sum_i z_i^2 / (e_i + q).
+
+Outputscales and noises are powers of one number, so few ratios q occur and what costs O(n) is done once
+for each: A for all outputs together, B as one product.
 
 The estimate is the posterior mean of the logarithms over the lattice, not its peak: short windows
 make the peak jump between "all noise" and "very short lengthscale"; the mean moves smoothly.
@@ -24,110 +28,148 @@ from lcbo.models.kernels import PROFILES, squared_distance
 
 
 @dataclass(frozen=True)
-class LatticeFit:
-    """Lattice and priors; lengthscales are in units of ``sqrt(d)``, the diameter of the cube."""
+class LatticePosterior:
+    """What the lattice says about every output.
 
-    length_step: float = 0.4
+    Attributes:
+        hyper: posterior means of the log hyperparameters.
+        evidence: ``B``, log of the likelihood averaged over the prior, but for ``ln(2 pi) / 2`` per
+            observation: it compares inputs and kernels for the same outcomes.
+    """
+
+    hyper: Hyperparameters
+    evidence: Tensor
+
+
+@dataclass(frozen=True)
+class LatticeFit:
+    """Lattice and priors; lengthscales are in units of ``sqrt(d)``, the diameter of the cube.
+
+    Data say more about the slopes, ``s / l^2``, than about s or l alone. One step for all three keeps this
+    ridge on the lattice; a coarser one of s and v misses it between two points.
+    """
+
+    step: float = 0.4  # of ln l, ln s and ln v
     length_span: tuple[int, int] = (-7, 8)  # lattice indices: sqrt(d) * exp(step * i)
     length_prior: tuple[float, float] = (math.sqrt(2.0), math.sqrt(3.0))  # mean, sd of ln(l / sqrt(d))
-    scale_values: tuple[float, ...] = tuple(math.exp(float(i)) for i in range(-3, 13))
+    scale_span: tuple[int, int] = (-8, 30)  # 0.04 to 2e5
     scale_prior: tuple[float, float] = (0.0, 2.0)
-    noise_values: tuple[float, ...] = tuple(math.exp(0.75 * i) for i in range(-20, 1))
+    noise_span: tuple[int, int] = (-58, 0)  # 8e-11 to 1
     noise_prior: tuple[float, float] = (-4.0, 3.0)
+    least_ratio: int = -67  # of noise over outputscale: 2e-12, what Cholesky stands
     reach: int = 1  # lattice neighbors of the last estimate tried on each side in a local refit
 
     def __call__(
         self, data: Data, kernel: str, least_noise: list[float], last: Hyperparameters | None
     ) -> Hyperparameters:
-        """Posterior mean of the log hyperparameters of every output.
+        """Posterior mean of the log hyperparameters of every output; see `posterior`."""
+        return self.posterior(data, kernel, least_noise, last).hyper
+
+    def posterior(
+        self, data: Data, kernel: str, least_noise: list[float], last: Hyperparameters | None
+    ) -> LatticePosterior:
+        """Hyperparameters and evidence of every output.
 
         Args:
             data: standardized, merged observations.
             kernel: ``rbf`` or ``matern52``.
             least_noise: per output the standardized noise variance that is known to be there; what is
-                learned beyond it is the misfit of a stationary model.
-            last: the previous estimate: only its lattice neighborhood is searched.
+                learned beyond it is the misfit of a stationary model. Where the lattice has less, the
+                noise is this: all the prior has below it lies on it.
+            last: the previous estimate: only its lattice neighborhood is searched, and the evidence is of
+                this neighborhood alone.
         """
-        dim = data.u.shape[-1]
-        indices = list(range(self.length_span[0], self.length_span[1] + 1))
-        lengths = math.sqrt(dim) * torch.exp(self.length_step * data.u.new_tensor(indices))
-        batch = len(data.y)
-        wanted = data.u.new_ones(batch, len(indices), dtype=torch.bool)
+        batch, dim = len(data.y), data.u.shape[-1]
+        ln_length = self.step * _indices(self.length_span, data.u)  # over sqrt(d)
+        wanted = data.u.new_ones(batch, len(ln_length), dtype=torch.bool)
         if last is not None:
-            gap = (last.lengthscale.log() - lengths.log()).abs() / self.length_step
-            wanted = gap <= self.reach + 0.5
+            ln_last = (last.lengthscale.log() - 0.5 * math.log(dim)).clamp(ln_length[0], ln_length[-1])
+            wanted = (ln_last - ln_length).abs() / self.step <= self.reach + 0.5
         r2 = squared_distance(data.u, data.u, data.u.new_ones(1, 1))[0]
         r2.fill_diagonal_(0.0)
-        scales = data.u.new_tensor(self.scale_values)
-        noises = [data.u.new_tensor(self.noise_values).clamp_min(v) for v in least_noise]
-        tables: list[list[Tensor]] = [[] for _ in range(batch)]
-        used: list[list[int]] = [[] for _ in range(batch)]
-        for i in range(len(indices)):
-            outputs = wanted[:, i].nonzero().flatten().tolist()
-            if not outputs:
+        least = data.u.new_tensor(least_noise)
+        evidence = data.u.new_full(wanted.shape, -torch.inf)
+        means = data.u.new_zeros(*wanted.shape, 2)
+        groups = _same_counts(data)
+        for i, ln in enumerate(ln_length.tolist()):
+            if not bool(wanted[:, i].any()):
                 continue
-            phi = PROFILES[kernel](r2 / lengths[i].square())[0]
-            for members in _same_counts(data, outputs):
-                spectrum, rotated = _rotate(phi, data, members)
-                for j, z in zip(members, rotated, strict=True):
-                    tables[j].append(self._log_likelihood(data, j, spectrum, z, scales, noises[j]))
-                    used[j].append(i)
-        rows = [
-            self._average(torch.stack(tables[j]), lengths[used[j]], dim, scales, noises[j])
-            for j in range(batch)
-        ]
-        length, scale, noise = torch.stack(rows).exp().unbind(-1)
-        return Hyperparameters(length[:, None], scale, noise, data.u.new_zeros(batch), kernel)
+            phi = PROFILES[kernel](r2 * (math.exp(-2.0 * ln) / dim))[0]
+            for group in groups:
+                rows = group[wanted[group, i]]
+                if len(rows):
+                    evidence[rows, i], means[rows, i] = self._average(phi, data, rows, least[rows])
+        joint = evidence + _log_prior(ln_length, self.length_prior)
+        weight = torch.softmax(joint, -1)
+        scale, noise = (weight[..., None] * means).sum(1).exp().unbind(-1)
+        length = math.sqrt(dim) * (weight @ ln_length).exp()
+        hyper = Hyperparameters(length[:, None], scale, noise, data.u.new_zeros(batch), kernel)
+        return LatticePosterior(hyper, torch.logsumexp(joint, -1))
 
-    @staticmethod
-    def _log_likelihood(
-        data: Data, j: int, spectrum: Tensor, z: Tensor, scales: Tensor, noises: Tensor
-    ) -> Tensor:
-        """Log marginal likelihood on the (outputscale, noise) lattice: ``S x V``."""
-        level = scales[:, None, None] * spectrum + noises[:, None]
-        fit = torch.addcdiv(level.log(), z.square().expand_as(level), level).sum(-1)
-        return -0.5 * (fit + data.dof[j] * noises.log() + data.scatter[j] / noises)
-
-    def _average(self, table: Tensor, lengths: Tensor, dim: int, scales: Tensor, noises: Tensor) -> Tensor:
-        """Posterior means of ``ln l``, ``ln s`` and ``ln v`` for one output."""
-        ln_length, ln_scale, ln_noise = lengths.log(), scales.log(), noises.log()
-        log_post = (
-            table
-            + _log_normal(ln_length - 0.5 * math.log(dim), self.length_prior)[:, None, None]
-            + _log_normal(ln_scale, self.scale_prior)[:, None]
-            + _log_normal(ln_noise, self.noise_prior)
+    def _average(self, phi: Tensor, data: Data, rows: Tensor, least: Tensor) -> tuple[Tensor, Tensor]:
+        """Evidence of one lengthscale, ``m``, and posterior means of ``ln s`` and ``ln v``, ``m x 2``."""
+        ln_scale = self.step * _indices(self.scale_span, phi)
+        plain = self.step * _indices(self.noise_span, phi)
+        ln_noise = torch.maximum(plain, least.log()[:, None])
+        spectrum, rotated = _rotate(phi, data, rows)
+        table = self._log_likelihood(spectrum, rotated.square(), least)
+        table -= (
+            0.5 * (data.dof[rows, None] * ln_noise + data.scatter[rows, None] * (-ln_noise).exp())[:, None]
         )
-        weight = torch.softmax(log_post.flatten(), 0).view_as(log_post)
-        return torch.stack(
-            [
-                (weight.sum((1, 2)) * ln_length).sum(),
-                (weight.sum((0, 2)) * ln_scale).sum(),
-                (weight.sum((0, 1)) * ln_noise).sum(),
-            ]
+        table += _log_prior(ln_scale, self.scale_prior)[:, None] + _log_prior(plain, self.noise_prior)
+        ln_ratio = ln_noise[:, None] - ln_scale[:, None]
+        table.masked_fill_(ln_ratio < self.step * (self.least_ratio - 0.5), -torch.inf)
+        evidence = torch.logsumexp(table, (1, 2))
+        weight = (table - evidence[:, None, None]).exp()
+        means = torch.stack([weight.sum(2) @ ln_scale, (weight.sum(1) * ln_noise).sum(-1)], -1)
+        return evidence, means
+
+    def _log_likelihood(self, spectrum: Tensor, power: Tensor, least: Tensor) -> Tensor:
+        """Log likelihood of the merged means on the (outputscale, noise) lattice: ``m x S x V``.
+
+        Args:
+            spectrum: ``n`` eigenvalues of ``D phi D``.
+            power: ``m x n`` squares of the rotated data.
+            least: ``m`` least noise variances.
+        """
+        ln_scale = self.step * _indices(self.scale_span, spectrum)
+        noises = (self.step * _indices(self.noise_span, spectrum)).exp()
+        (low, high), (first, last) = self.scale_span, self.noise_span
+        level = spectrum[:, None] + (self.step * _indices((first - high, last - low), spectrum)).exp()
+        columns = torch.arange(last - first + 1, device=spectrum.device)
+        at = columns - torch.arange(high - low + 1, device=spectrum.device)[:, None] + (high - low)
+        volume, misfit = (
+            level.log().sum(0)[at].expand(len(power), *at.shape),
+            (power @ level.reciprocal())[:, at],
         )
+        floored = noises < least[:, None]
+        if bool(floored.any()):
+            level = spectrum + (least[:, None] * (-ln_scale).exp())[..., None]
+            floor_volume, floor_misfit = level.log().sum(-1), (power[:, None] / level).sum(-1)
+            volume = torch.where(floored[:, None], floor_volume[..., None], volume)
+            misfit = torch.where(floored[:, None], floor_misfit[..., None], misfit)
+        return -0.5 * (volume + misfit * (-ln_scale).exp()[:, None] + len(spectrum) * ln_scale[:, None])
 
 
-def _log_normal(value: Tensor, prior: tuple[float, float]) -> Tensor:
-    return -0.5 * ((value - prior[0]) / prior[1]).square()
+def _indices(span: tuple[int, int], like: Tensor) -> Tensor:
+    return torch.arange(span[0], span[1] + 1, dtype=like.dtype, device=like.device)
 
 
-def _same_counts(data: Data, outputs: list[int]) -> list[list[int]]:
+def _log_prior(value: Tensor, prior: tuple[float, float]) -> Tensor:
+    """Log weights of a normal prior on lattice values; the weights sum to one."""
+    return torch.log_softmax(-0.5 * ((value - prior[0]) / prior[1]).square(), 0)
+
+
+def _same_counts(data: Data) -> list[Tensor]:
     """Group outputs that were observed equally often at every point: they share a decomposition."""
-    groups: list[list[int]] = []
-    for j in outputs:
-        for group in groups:
-            if torch.equal(data.count[group[0]], data.count[j]):
-                group.append(j)
-                break
-        else:
-            groups.append([j])
-    return groups
+    distinct, group = torch.unique(data.count, dim=0, return_inverse=True)
+    return [(group == i).nonzero().flatten() for i in range(len(distinct))]
 
 
-def _rotate(phi: Tensor, data: Data, members: list[int]) -> tuple[Tensor, Tensor]:
-    """Eigenvalues of ``D phi D`` over the known points and the rotated data of each member."""
-    count = data.count[members[0]]
-    y = data.y[members]
+def _rotate(phi: Tensor, data: Data, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Eigenvalues of ``D phi D`` over the known points and the rotated data of each output of a group."""
+    count = data.count[rows[0]]
+    y = data.y[rows]
     if bool((count == 0.0).any()):
         known = count > 0.0
         phi, y, count = phi[known][:, known], y[:, known], count[known]

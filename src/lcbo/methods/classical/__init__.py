@@ -1,1 +1,1 @@
-"""Methods without a model: COBYQA, COBYLA, CMA-ES, Sobol search."""
+"""Methods without a model: COBYQA, COBYLA, SLSQP, CMA-ES, Sobol search."""

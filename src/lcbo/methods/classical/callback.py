@@ -22,7 +22,7 @@ from lcbo.methods.base.model_free import ModelFree
 from lcbo.methods.protocol import Array, Setup
 from lcbo.random import generator
 
-Value = tuple[float, Array]  # objective and terms
+Value = tuple[Any, Array]  # objective and terms: a number and T; of n points asked for at once n and n x T
 Evaluate = Callable[[Array], Value]
 Solve = Callable[[Evaluate], None]
 
@@ -31,7 +31,7 @@ _IMPROVEMENT = 1e-3  # in standard deviations of the objective over the design
 
 
 class SolverThread:
-    """The points a solver asks for, one by one.
+    """The points a solver asks for, one by one, or several at once as the rows of an array.
 
     The thread holds no reference to this object: once it is dropped, the solver is told to give up and the
     thread ends. So ``solve``, which runs the solver on a function until it has converged, must not refer to
@@ -104,7 +104,7 @@ class CachedEvaluation:
         if not (self._unread and np.array_equal(u, self._points.u[-1])):
             self._remember(u)
         self._unread = False
-        return self._values[-1][0]
+        return float(self._values[-1][0])
 
     def terms(self, u: Array) -> Array:
         """Return the ``T`` terms at a point."""

@@ -1,4 +1,4 @@
-"""Options of the classical peers: `cobyqa`, `cobyla`, `cmaes` and `sobol`."""
+"""Options of the classical peers: `cobyqa`, `cobyla`, `slsqp`, `cmaes` and `sobol`."""
 
 from __future__ import annotations
 
@@ -45,6 +45,34 @@ class CobylaOptions(CobyqaOptions):
     LARGEST: ClassVar[float | None] = 0.5
 
     final_radius: float = 1e-4  # SciPy's default
+
+
+@dataclass(frozen=True)
+class SlsqpOptions:
+    """Settings of SciPy's SLSQP; lengths are in the unit cube.
+
+    Attributes:
+        difference: length of the finite differences, at most 0.5; ``None`` takes it from the noise.
+        radius: length of a run's first step along the steepest axis, at most.
+        margin: by how much a run from a new point tightens the inequalities, in the outputs' scale; the runs
+            that follow narrow it down to ``tol``.
+        tol: precision at which a run has converged, ``ftol``.
+        scale: divide every output by its standard deviation over the initial design.
+    """
+
+    difference: float | None = None
+    radius: float = 0.1  # as of COBYQA
+    margin: float = 0.02
+    tol: float = 1e-6  # SciPy's default
+    scale: bool = True
+
+    def __post_init__(self) -> None:
+        if self.difference is not None:
+            above_zero("options, difference", self.difference, 0.5)
+        above_zero("options, radius", self.radius)
+        number("options, margin", self.margin, 0.0)
+        above_zero("options, tol", self.tol)
+        truth("options, scale", self.scale)
 
 
 @dataclass(frozen=True)
