@@ -155,6 +155,14 @@ class WindowBuilder(Builder):
             self._fitted = True
         return Model(self._rescued(lambda hyper: BatchedGP(data, hyper), len(data.u)), scaling)
 
+    def zoom(self, factor: float) -> None:
+        """Follow inputs that are this many times larger than at the last fit."""
+        self.hyper = replace(self.hyper, lengthscale=self.hyper.lengthscale * factor)
+
+    def forget(self) -> None:
+        """Fit without regard to the last estimate: the inputs are others now."""
+        self._fitted = False
+
     def resume(self, hyper: Hyperparameters, kernel: str) -> None:
         """Go on with hyperparameters that were fitted before; ``kernel`` is for the fits to come."""
         self.hyper, self.kernel, self._fitted = hyper.to(self.device), kernel, True

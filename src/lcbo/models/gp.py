@@ -237,6 +237,16 @@ class BatchedGP:
             gradient_cov=self.prior_gradient_cov(len(u)) - tangent.transpose(-1, -2) @ tangent,
         )
 
+    def tangent(self, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Mean, ``B``, variance, ``B``, and mean gradient, ``B x d``, at one point.
+
+        They are those of `posterior`, without the gradient's covariance, which costs most.
+        """
+        cross = self.cross(u[None])
+        mean = self.hyper.mean + (self.alpha * cross.squeeze(-1)).sum(-1)
+        var = (self.hyper.outputscale - self.whiten(cross).square().sum((-2, -1))).clamp_min(0.0)
+        return mean, var, (self.alpha[:, None, :] @ self.gradient_cross(u)).squeeze(-2)
+
     def conditioned(self, z: Tensor, count: Tensor | None = None, *, least_noise: float = 0.0) -> BatchedGP:
         """The same posterior with pending points added: exact covariance, unchanged mean.
 

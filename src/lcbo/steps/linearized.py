@@ -1,10 +1,10 @@
 """The default step: the linearized problem solved in a ball around the iterate.
 
-    minimize  g.s   subject to   c_i + a_i.s <= 0 (= 0),   |s| <= r,   0 <= u + s <= 1.
+    minimize  g.s   subject to   c_i + margin_i + a_i.s <= 0 (= 0),   |s| <= r,   0 <= u + s <= 1.
 
 Everything is made scale-free first (s in units of r, each gradient in units of its own norm), so
-neither the objective's nor a constraint's units matter. When the linearized constraints cannot be
-met inside the ball the multipliers grow until the step is the one that reduces the violation most.
+neither the objective's nor a constraint's units matter. The constraints are elastic: when they cannot be
+met inside the ball the step is the one that reduces the violation most.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcbo.steps.elastic import elastic_step
+from lcbo.steps.landing import NEAR, Landing
 from lcbo.steps.step import Iterate, LocalPosterior, Step, unit
 from lcbo.types import Array
 
-# Rounds of the augmented Lagrangian, gradient steps in each, its penalty: on random problems the step
-# then agrees with an SQP solver to a thousandth of the radius.
-OUTER, INNER, PENALTY = 12, 30, 10.0
-INSIDE = 1e-3  # of the radius: lands a step just inside an inequality that is known exactly
-RATE = 0.3  # of the radius per step
+WEIGHTS = (1e2, 1e4, 1e6)  # of a violation against the objective, each in radii; the first that suffices
+FAR = 3.0  # radii: a term farther out of reach must not drown the others, only its sign matters
+RATE = 0.3  # of the logarithm of the radius per step
+LATE = 0.02  # the cap at the end of the budget
+RESOLVED = 0.1  # the radius that uncertain values ask for at most
 
 
 @dataclass
 class Radius:
-    """The radius of the next step, in unit-cube length, controlled by the angle between consecutive steps.
+    """The radius of the next step, in the working cube, controlled by how the last one went.
 
-    Comparing noisy values would shrink the radius to nothing; the angle needs no values. Steps that keep
-    their direction lengthen the radius, steps that turn back shorten it, and the remaining budget caps it
-    so that a run ends with small steps.
+    Steps that keep their direction lengthen it, steps that turn back shorten it: the angle needs no
+    values, which noise blurs. Landings that are visibly wrong shorten it too, and so does a step that
+    ends well inside. The remaining budget caps it, so that a run ends with small steps.
 
     Attributes:
         now: its value.
-        least: early a floor, which keeps one stiff direction from stopping progress in all others; late
-            the floor falls to a tenth of it, for precision.
+        least: the floor where values are known exactly.
         most: the cap at the start; it falls with the square root of what is left of the budget.
     """
 
@@ -46,128 +46,96 @@ class Radius:
     least: float
     most: float
 
-    def adapt(self, step: Array, last_step: Array, spent: float | None) -> None:
-        """Multiply by ``exp(0.3 cos(step, last_step))``, within floor and cap; arguments as of `Step`."""
-        left = 0.25 if spent is None else max(1.0 - spent, 0.0)
-        floor = self.least * max(left, 0.1)
-        cap = self.most if spent is None else max(self.least, self.most * math.sqrt(left))
-        size = float(np.linalg.norm(step) * np.linalg.norm(last_step))
-        cosine = float(step @ last_step) / size if size > 0.0 else 0.0
-        self.now = min(max(self.now * math.exp(RATE * cosine), floor), cap)
+    def judge(self, error: float, resolution: float, spent: float | None) -> None:
+        """Shorten after a landing off by this share of the linear change, then hold within the bounds."""
+        self.now *= 0.5 if error > 1.0 else 0.75 if error > 0.5 else 1.0
+        self._hold(resolution, spent)
 
+    def adapt(
+        self, step: Array, last_step: Array, error: float, resolution: float, spent: float | None
+    ) -> None:
+        """Follow the angle between two steps, ``exp(0.3 cos)``, and the length of a short one."""
+        size, last = float(np.linalg.norm(step)), float(np.linalg.norm(last_step))
+        cosine = float(step @ last_step) / (size * last) if size * last > 0.0 else 0.0
+        factor = math.exp(RATE * cosine)
+        self.now *= factor if error <= 0.5 else min(factor, 1.0)
+        self._hold(resolution, spent)
+        if size < 0.5 * self.now:
+            self.now = max(0.5 * self.now, 2.0 * size)
+            self._hold(resolution, spent)
 
-@dataclass(frozen=True)
-class Margin:
-    """``kappa * sigma_i + 1e-3 * r * |grad c_i|`` for an inequality, 0 for an equality."""
-
-    deviations: float  # kappa
-
-    def __call__(self, local: LocalPosterior, radius: float) -> Array:
-        """Return the margins, ``T``, to be added to the values of the terms."""
-        inside = INSIDE * radius * np.linalg.norm(local.slopes, axis=1)
-        return np.where(local.equality, 0.0, self.deviations * local.deviations + inside)
+    def _hold(self, resolution: float, spent: float | None) -> None:
+        left = 1.0 if spent is None else max(1.0 - spent, 0.0)
+        cap = max(min(LATE, self.most), self.most * math.sqrt(left))
+        floor = max(self.least, min(resolution, RESOLVED))
+        self.now = min(max(self.now, floor), cap)
 
 
 class LinearizedStep(Step):
-    """Solves the linearized problem with a margin to the inequalities, then adapts the radius."""
+    """Solves the linearized problem with the margins that past landings ask for, then adapts the radius."""
 
-    def __init__(self, radius: Radius, margin: Margin) -> None:
+    def __init__(self, radius: Radius, landing: Landing) -> None:
         self.radius = radius
-        self.margin = margin
+        self.landing = landing
 
     def __call__(self, local: LocalPosterior, last_step: Array, k: int, spent: float | None) -> Iterate:  # noqa: ARG002
         """Return the next iterate; see `Step`."""
-        step = linearized_step(local, self.margin(local, self.radius.now), self.radius.now)
-        self.radius.adapt(step, last_step, spent)
+        error = self.landing.observe(local, float(np.linalg.norm(last_step)), self.radius.now)
+        resolution = resolved_length(local, self.radius.now)
+        self.radius.judge(error, resolution, spent)
+        step = linearized_step(local, self.landing.margin(local, self.radius.now), self.radius.now)
+        self.landing.expect(local, step)
+        self.radius.adapt(step, last_step, error, resolution, spent)
         return Iterate(local.u + step, step)
+
+    def margin(self, local: LocalPosterior, length: float) -> Array:
+        """Return the margins of a move of some length."""
+        return self.landing.margin(local, length)
 
     def info(self, k: int) -> dict[str, float]:  # noqa: ARG002
         """Return the radius of the next step."""
         return {"step": self.radius.now}
 
     def state(self) -> dict[str, Any]:
-        """Return the radius."""
-        return {"radius": self.radius.now}
+        """Return the radius and what landings taught."""
+        return {"radius": self.radius.now, "landing": self.landing.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state."""
+        """Go on from a state; run files of before know nothing of landings."""
         self.radius.now = state["radius"]
+        if "landing" in state:
+            self.landing.restore(state["landing"])
+
+
+def resolved_length(local: LocalPosterior, radius: float) -> float:
+    """The length over which objective and near terms change by a standard deviation of their values.
+
+    Their median: steps much shorter than this are led by what the model does not know.
+    """
+    slopes = np.array([np.linalg.norm(local.objective), *np.linalg.norm(local.slopes, axis=1)])
+    deviations = np.array([local.deviation, *local.deviations])
+    near = np.array([True, *(local.values > -NEAR * slopes[1:] * radius)]) & (slopes > 0.0)
+    return float(np.median(deviations[near] / slopes[near])) if near.any() else 0.0
 
 
 def linearized_step(local: LocalPosterior, margin: Array, radius: float) -> Array:
-    """Return the step ``s``, ``d``, in a ball; ``T`` margins are added to the values of the terms."""
-    u, slopes, values = local.u, local.slopes, local.values + margin
-    low, high = -u / radius, (1.0 - u) / radius
-    goal = unit(local.objective)
-    norms = np.linalg.norm(slopes, axis=1)
+    """Return the step ``s``, ``d``, in a ball; ``T`` margins are added to the values of the terms.
+
+    Its elastic weight grows until the step does not raise the violation that the model itself predicts.
+    """
+    u, values = local.u, local.values + margin
+    norms = np.linalg.norm(local.slopes, axis=1)
     useful = norms > 0.0
-    rows, two_sided = slopes[useful] / norms[useful, None], local.equality[useful]
-    # A term far out of reach must not drown the others: beyond a few radii only its sign matters.
-    offset = np.clip(values[useful] / (norms[useful] * radius), -3.0, 3.0)
-    step = project(-goal, low, high)
-    if len(rows):
-        step = _augmented_lagrangian(step, goal, rows, offset, two_sided, (low, high))
+    rows, two_sided = local.slopes[useful] / norms[useful, None], local.equality[useful]
+    offset = np.clip(values[useful] / (norms[useful] * radius), -FAR, FAR)
+    before = float(np.where(two_sided, np.abs(offset), np.maximum(offset, 0.0)).sum())
+    step = np.zeros(len(u))
+    for weight in WEIGHTS:
+        solution = elastic_step(
+            unit(local.objective), rows, offset, two_sided, -u / radius, (1.0 - u) / radius, weight
+        )
+        step = solution.step
+        if solution.violation <= before + 1e-9:
+            break
     displacement: Array = np.clip(u + radius * step, 0.0, 1.0) - u
     return displacement
-
-
-def _augmented_lagrangian(
-    step: Array,
-    goal: Array,
-    rows: Array,
-    offset: Array,
-    two_sided: NDArray[np.bool_],
-    box: tuple[Array, Array],
-) -> Array:
-    """Solve the scale-free problem; rows are ``T x d`` unit vectors, ``offset`` is ``T``."""
-
-    def force(multiplier: Array, at: Array) -> Array:
-        pressure = multiplier + PENALTY * (offset + rows @ at)
-        return np.where(two_sided, pressure, np.maximum(pressure, 0.0))
-
-    curvature = PENALTY * float(np.linalg.norm(rows @ rows.T, 2))
-    multiplier = np.zeros(len(rows))
-    for _ in range(OUTER):
-        ahead, momentum = step, 1.0
-        for _ in range(INNER):
-            new = project(ahead - (goal + force(multiplier, ahead) @ rows) / curvature, *box)
-            change = new - step
-            uphill = (ahead - new) @ change > 0.0
-            step = new
-            if change @ change <= 1e-10:
-                break
-            momentum = 1.0 if uphill else momentum  # restart a momentum that points uphill
-            following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum * momentum))
-            ahead = new + ((momentum - 1.0) / following) * change
-            momentum = following
-        updated = force(multiplier, step)
-        settled = np.abs(updated - multiplier).max() <= 1e-4 * (1.0 + np.abs(updated).max())
-        multiplier = updated
-        if settled:
-            break
-    return step
-
-
-def project(s: Array, low: Array, high: Array) -> Array:
-    """Euclidean projection onto the unit ball intersected with a box that contains the origin.
-
-    The projection is ``clip(t * s)`` with the largest ``t <= 1`` that fits in the ball. With the pinned
-    coordinates fixed the sphere is met in closed form; starting below it, each round can only pin
-    more, so ``t`` rises monotonically and ends after at most d rounds.
-    """
-    inside = np.minimum(np.maximum(s, low), high)
-    if inside @ inside <= 1.0:
-        return inside
-    factor = 1.0 / math.sqrt(s @ s)
-    for _ in range(len(s) + 1):
-        scaled = factor * s
-        inside = np.minimum(np.maximum(scaled, low), high)
-        free = inside == scaled
-        if free.all():
-            break
-        moving, pinned = float(s[free] @ s[free]), float(inside[~free] @ inside[~free])
-        following = math.sqrt((1.0 - pinned) / moving) if moving > 0.0 and pinned < 1.0 else factor
-        if following <= factor * (1.0 + 1e-14):
-            break
-        factor = following
-    return inside

@@ -15,14 +15,29 @@ from lcbo.types import Array
 
 @dataclass(frozen=True)
 class LocalPosterior:
-    """Posterior means of values and gradients at one point, in standardized outputs."""
+    """Posterior means of values and gradients at one point of the working cube, in standardized outputs.
 
-    u: Array  # d, of the unit cube
-    objective: Array  # d, gradient of f
-    values: Array  # T, of the terms, feasible when <= 0 (= 0)
-    slopes: Array  # T x d, gradients of the terms
-    deviations: Array  # T, standard deviations of the values
-    equality: NDArray[np.bool_]  # T
+    Attributes:
+        u: ``d``, the point.
+        value: of the objective; its zero is the user's.
+        objective: ``d``, gradient of the objective.
+        deviation: standard deviation of its value.
+        values: ``T``, of the terms, feasible when ``<= 0`` (``= 0``).
+        slopes: ``T x d``, gradients of the terms.
+        deviations: ``T``, standard deviations of the values.
+        equality: ``T``.
+        scale: ``1 + T``, what a unit is in the user's units: the objective's first.
+    """
+
+    u: Array
+    value: float
+    objective: Array
+    deviation: float
+    values: Array
+    slopes: Array
+    deviations: Array
+    equality: NDArray[np.bool_]
+    scale: Array
 
 
 @dataclass(frozen=True)
@@ -71,6 +86,10 @@ class Step(ABC):
     @abstractmethod
     def info(self, k: int) -> Mapping[str, float]:
         """Return the numbers worth showing: ``step``, its length, always."""
+
+    def margin(self, local: LocalPosterior, length: float) -> Array:  # noqa: ARG002  (most steps keep none)
+        """Return how far inside each term a move of some length must aim to land inside, ``T``."""
+        return np.zeros(len(local.values))
 
     def state(self) -> dict[str, Any]:
         """Return what the step adapts, as JSON values."""

@@ -10,6 +10,7 @@ from lcbo.methods.base.queued import QueuedMethod
 from lcbo.methods.base.recommend import believed, recommended
 from lcbo.methods.base.transforms import TRANSFORMS, Transform
 from lcbo.methods.protocol import Array, Belief, Setup
+from lcbo.models.border import to_array
 from lcbo.models.builder import GrowingBuilder, Model
 from lcbo.terms import Terms
 
@@ -39,7 +40,7 @@ class ModelBased(QueuedMethod):
         if not self._fitted:
             return None
         model, _, terms = self._model()
-        return recommended(model, terms)
+        return to_array(model.gp.u[recommended(model, terms)]).copy()
 
     @torch.inference_mode()
     def belief(self, u: Array) -> Belief | None:

@@ -19,8 +19,8 @@ def standardized_terms(model: Model, mean: Array, terms: Terms) -> Array:
     return scaled
 
 
-def recommended(model: Model, terms: Terms) -> Array:
-    """Return the point with the best posterior among those the model was built on.
+def recommended(model: Model, terms: Terms) -> int:
+    """Return which of the points the model was built on has the best posterior.
 
     Least mean objective among points whose joint probability of feasibility is at least one half;
     where there is none, the most probably feasible point.
@@ -38,19 +38,25 @@ def recommended(model: Model, terms: Terms) -> Array:
     one_sided = log_ndtr(-values / spread)
     feasibility = np.where(equality, two_sided, one_sided).sum(0)
     likely = feasibility >= math.log(0.5)
-    best = np.where(likely, mean[0], np.inf).argmin() if likely.any() else feasibility.argmax()
-    return to_array(model.gp.u[int(best)]).copy()
+    return int(np.where(likely, mean[0], np.inf).argmin() if likely.any() else feasibility.argmax())
 
 
-def believed(model: Model, u: Array) -> Belief:
-    """Return the model's belief at a point, in user units."""
-    post, std = model.gp.posterior(to_tensor(u, model.gp.u)), model.scaling.std
+def believed(model: Model, u: Array, local: Array | None = None, slope: Array | float = 1.0) -> Belief:
+    """Return the model's belief at a point, in user units.
+
+    Args:
+        model: the model.
+        u: ``d``, in the unit cube.
+        local: the same point in the model's coordinates, where they are others.
+        slope: ``d``, of the model's coordinates in those of the unit cube.
+    """
+    post, std = model.gp.posterior(to_tensor(u if local is None else local, model.gp.u)), model.scaling.std
     slope_var = post.gradient_cov.diagonal(dim1=-2, dim2=-1).clamp_min(0.0)
     return Belief(
         u=u,
         mean=model.scaling.undo(to_array(post.mean)),
         std=to_array(post.var.sqrt()) * std,
-        gradient=to_array(post.gradient) * std[:, None],
-        gradient_std=to_array(slope_var.sqrt()) * std[:, None],
+        gradient=to_array(post.gradient) * std[:, None] * slope,
+        gradient_std=to_array(slope_var.sqrt()) * std[:, None] * slope,
         scale=std,
     )

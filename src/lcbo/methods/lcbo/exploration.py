@@ -14,11 +14,17 @@ from lcbo.checks import above_zero, choice, integer
 from lcbo.errors import ArgumentError
 from lcbo.methods.base.archive import Archive
 from lcbo.methods.lcbo.local_model import LocalModel
-from lcbo.methods.lcbo.regime import NoiseRegime
+from lcbo.methods.lcbo.options import LcboOptions
+from lcbo.methods.protocol import Setup
 from lcbo.models.border import to_array, to_tensor
 from lcbo.random import generator
+from lcbo.steps.inward import inward
+from lcbo.steps.landing import NEAR
+from lcbo.steps.step import LocalPosterior, Step
 from lcbo.types import Array
 
+SIGNAL = 2.0  # a probe's change of an output, in standard deviations of its noise
+NEAREST, FARTHEST = 0.1, 0.2  # the box without noise is at most, with noise at most this wide
 PENDING_REACH = 4096  # how many of the latest proposals may still be pending
 
 
@@ -26,24 +32,63 @@ class Exploration:
     """Chooses ``Z_2`` in the local box, given the window and all that is pending or planned."""
 
     def __init__(
-        self, explorer: Explorer, model: LocalModel, regime: NoiseRegime, archive: Archive, seed: int
+        self,
+        explorer: Explorer,
+        model: LocalModel,
+        step: Step,
+        archive: Archive,
+        setup: Setup,
+        options: LcboOptions,
     ) -> None:
         self.explorer = explorer
         self._model = model
-        self._regime = regime
+        self._step = step
         self._archive = archive
-        self._seed = seed
+        self._setup = setup
+        self._options = options
 
-    def __call__(self, iterate: Array, count: int, planned: Sequence[Array]) -> Array:
-        """Return ``count x d`` points around the iterate; those ``planned`` in its batch count as known."""
-        assert self._model.now is not None, "there is an iterate only after a model"
-        size = self._archive.size
+    def __call__(self, iterate: Array, k: int, count: int, planned: Sequence[Array]) -> Array:
+        """Return ``count x d`` points around the iterate of iteration ``k``.
+
+        Those ``planned`` in its batch count as known.
+        """
+        model = self._model
+        assert model.now is not None, "there is an iterate only after a model"
+        size, frame = self._archive.size, model.frame
         pending = self._archive.u[self._archive.pending(max(size - PENDING_REACH, 0))]
         known = np.concatenate([pending, np.array(planned).reshape(-1, len(iterate))])
-        gp = self._model.now.gp
-        gp = self._model.builder.conditioned(gp, to_tensor(known, gp.u))
-        u, rng = to_tensor(iterate, gp.u), generator(self._seed, "explore", size)
-        return to_array(self.explorer(gp, u, count, Box.around(u, self._regime.delta), rng))
+        gp = model.builder.conditioned(model.now.gp, to_tensor(frame.local(known), model.now.gp.u))
+        z = frame.warp.bent(iterate)
+        local = model.at(z) if self._options.inward or self._options.delta == "auto" else None
+        delta = self._delta(local, k)
+        box = Box(
+            *(to_tensor(frame.placed(np.clip(z + side * delta, 0.0, 1.0)), gp.u) for side in (-1.0, 1.0))
+        )
+        rng = generator(self._setup.seed, "explore", size)
+        points = frame.working(
+            to_array(self.explorer(gp, to_tensor(frame.local(iterate), gp.u), count, box, rng))
+        )
+        if local is not None and self._options.inward:
+            points = np.array([inward(local, point, self._step) for point in points]).reshape(points.shape)
+        return frame.warp.straight(points)
+
+    def _delta(self, local: LocalPosterior | None, k: int) -> float:
+        """Half-width of the box: the length of a step, or where the signal stands out of the noise.
+
+        The gradient's error from points at a distance h is the noise over h: without noise probes may be
+        as close as the steps are, with noise they must be as far as the curvature allows.
+        """
+        delta = self._options.delta
+        if delta is None or not isinstance(delta, str):
+            return 1.0 if delta is None else float(delta)
+        assert local is not None
+        length = self._step.info(max(k, 1))["step"]
+        noise = self._model.noise()
+        slopes = np.array([np.linalg.norm(local.objective), *np.linalg.norm(local.slopes, axis=1)])
+        near = np.array([True, *(local.values > -NEAR * slopes[1:] * length)])
+        rows = np.array([0, *self._setup.terms.rows])[near]
+        audible = float(np.median(SIGNAL * noise[rows] / np.maximum(slopes[near], 1e-300)))
+        return max(min(length, NEAREST), min(audible, FARTHEST))
 
 
 def make_explorer(name: str, options: Mapping[str, Any]) -> Explorer:

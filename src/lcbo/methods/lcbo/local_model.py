@@ -1,4 +1,4 @@
-"""The window of recent evaluations, the model of it, and what that says at the iterate."""
+"""The window of recent evaluations, the model of it in its frame, and what that says at the iterate."""
 
 from __future__ import annotations
 
@@ -10,24 +10,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcbo.methods.base.archive import Archive
-from lcbo.methods.base.recommend import standardized_terms
+from lcbo.methods.base.recommend import believed, recommended, standardized_terms
+from lcbo.methods.lcbo.evidence import KERNELS, PLAIN, Choice, chosen
+from lcbo.methods.lcbo.frame import Frame
+from lcbo.methods.lcbo.options import LcboOptions
+from lcbo.methods.lcbo.regime import NoiseRegime
+from lcbo.methods.protocol import Belief
 from lcbo.models.border import to_array, to_tensor
 from lcbo.models.builder import Model, WindowBuilder
-from lcbo.models.gp import Hyperparameters, Posterior
+from lcbo.models.gp import Hyperparameters
 from lcbo.models.repeats import Repeats
 from lcbo.steps.step import LocalPosterior
 from lcbo.terms import Terms
 from lcbo.types import Array
 
+EVIDENCE_POINTS = 4, 200  # per variable, and at most: what warp and kernel are chosen on
+EARLY = 8  # evaluations per variable until which they are chosen twice as often
+
 
 class Window:
-    """The ``per_variable * d`` most recent evaluations, at most ``limit`` and at least 2 of them."""
+    """The ``window * d`` most recent evaluations, at most ``window_limit`` and at least 2 of them."""
 
-    def __init__(self, dim: int, per_variable: float | None, limit: int | None) -> None:
-        self.size: int | None = None  # all
-        if per_variable is not None:
-            size = math.ceil(per_variable * dim)
-            self.size = max(size if limit is None else min(size, limit), 2)
+    def __init__(self, dim: int, options: LcboOptions, regime: NoiseRegime) -> None:
+        self._dim = dim
+        self._options = options
+        self._regime = regime
+
+    @property
+    def size(self) -> int | None:
+        """Its length; ``None`` for all."""
+        window, limit = self._options.window, self._options.window_limit
+        if window is None:
+            return None
+        size = math.ceil((self._regime.window if isinstance(window, str) else window) * self._dim)
+        return max(size if limit is None else min(size, limit), 2)
 
     def __call__(self, archive: Archive) -> NDArray[np.intp]:
         """Return the ids of the evaluations in the window, oldest first."""
@@ -38,19 +54,31 @@ class LocalModel:
     """Gaussian processes of the window, one per output.
 
     Two are kept apart, because looking at the answer must not change a run: the model an iteration steps and
-    explores with, and the one with everything told so far, hyperparameters as last fitted.
+    explores with, and the one with everything told so far, frame and hyperparameters as last learned.
     """
 
     def __init__(
-        self, archive: Archive, window: Window, builder: WindowBuilder, repeats: Repeats, fit_every: int
+        self,
+        archive: Archive,
+        window: Window,
+        builder: WindowBuilder,
+        repeats: Repeats,
+        terms: Terms,
+        options: LcboOptions,
     ) -> None:
         self.builder = builder
         self.repeats = repeats  # what the whole run knows about the noise
         self.now: Model | None = None  # of the iteration
+        self.frame = Frame.whole(archive.u.shape[1])
         self.uncertainty: float | None = None  # of the gradients at the latest step
         self._archive = archive
         self._window = window
-        self._fit_every = fit_every
+        self._terms = terms
+        self._options = options
+        auto = options.kernel == "auto"
+        self._kernels = KERNELS if auto else (options.kernel,)
+        self._choice = PLAIN if auto else Choice(PLAIN.power, options.kernel)
+        self._chosen_at = 0  # evaluations told when warp and kernel were chosen last
         self._ids: list[int] = []
         self._told = 0
         self._answer: tuple[int, Model] | None = None
@@ -60,11 +88,17 @@ class LocalModel:
         self.repeats.add(u, y)
         self._told += 1
 
-    def build(self, ids: NDArray[np.intp], kernel: str, iteration: int) -> None:
-        """Model the evaluations ``ids``; every so many iterations learn the hyperparameters of ``kernel``."""
-        self.builder.kernel = kernel
-        self.now = self._built(ids, refit=iteration % self._fit_every == 0)
+    def build(self, ids: NDArray[np.intp], iteration: int) -> None:
+        """Model the evaluations ``ids``; every so many iterations learn frame and hyperparameters anew."""
+        refit = iteration % self._options.fit_every == 0
+        if self._options.adapt_frame and self._options.fit == "lattice":
+            changed = self._choose()
+            if changed or refit:
+                self._move(Frame.around(self._choice.warp(len(self.frame.center)), self._archive.u[ids]))
+        self.builder.kernel = self._choice.kernel
+        self.now = self._built(ids, refit)
         self._ids = ids.tolist()
+        self._answer = None
 
     @property
     def answer(self) -> Model | None:
@@ -75,20 +109,60 @@ class LocalModel:
             self._answer = self._told, self._built(self._window(self._archive), refit=False)
         return self._answer[1]
 
-    def at(self, u: Array, terms: Terms) -> LocalPosterior:
-        """Return what the iteration's model says at the iterate."""
+    def recommend(self) -> Array | None:
+        """Return the evaluated point with the best posterior, or ``None`` without a model."""
+        model = self.answer
+        if model is None:
+            return None
+        u = self._archive.u[self._window(self._archive)]
+        best = to_array(model.gp.u[recommended(model, self._terms)])
+        found: Array = u[int((self.frame.local(u) == best).all(1).argmax())].copy()
+        return found
+
+    def belief(self, u: Array) -> Belief | None:
+        """Return what the answer's model believes at a point of the unit cube, or ``None`` without one."""
+        model = self.answer
+        if model is None:
+            return None
+        return believed(model, u, self.frame.local(u), self.frame.warp.slope(u) / self.frame.width)
+
+    def at(self, z: Array) -> LocalPosterior:
+        """Return what the iteration's model says at a point of the working cube."""
         assert self.now is not None
-        post = self.now.gp.posterior(to_tensor(u, self.now.gp.u))
-        self.uncertainty = _uncertainty(post)
-        gradient = to_array(post.gradient)
+        terms, scaling = self._terms, self.now.scaling
+        x = to_tensor(self.frame.placed(z), self.now.gp.u)
+        mean, var, slopes = map(to_array, self.now.gp.tangent(x))
+        gradient, deviation = slopes / self.frame.width, np.sqrt(var)
         return LocalPosterior(
-            u=u,
+            u=z,
+            value=float(mean[0] + scaling.mean[0] / scaling.std[0]),
             objective=gradient[0],
-            values=standardized_terms(self.now, to_array(post.mean), terms),
+            deviation=float(deviation[0]),
+            values=standardized_terms(self.now, mean, terms),
             slopes=terms.sign[:, None] * gradient[terms.rows],
-            deviations=np.sqrt(to_array(post.var))[terms.rows],
+            deviations=deviation[terms.rows],
             equality=terms.equality,
+            scale=scaling.std[np.array([0, *terms.rows])],
         )
+
+    def doubt(self, z: Array) -> None:
+        """Take note of how uncertain the gradients are at a point of the working cube.
+
+        It is the worst output's ``sqrt(tr S / (|g|^2 + tr S))``, mean g and covariance S: 1 knows nothing.
+        """
+        assert self.now is not None
+        x = to_tensor(self.frame.placed(z), self.now.gp.u)
+        unknown = to_array(self.now.gp.gradient_trace(x)).clip(0.0)
+        known = np.square(to_array(self.now.gp.tangent(x)[2])).sum(-1)
+        self.uncertainty = float(np.sqrt((unknown / (unknown + known).clip(1e-300)).max()))
+
+    def noise(self) -> Array:
+        """Standard deviations of the observations, standardized, ``B``: of repeats, else as learned."""
+        assert self.now is not None
+        scatter, dof = self.repeats.scatter(self.now.scaling.std)
+        learned = to_array(self.now.gp.hyper.noise_var)
+        noise: Array = np.sqrt(np.where(dof > 0.0, scatter / np.maximum(dof, 1.0), learned))
+        return noise
 
     def info(self) -> dict[str, float]:
         """Return the numerical rescues so far, and the gradient's uncertainty once there was a step."""
@@ -98,18 +172,28 @@ class LocalModel:
         return numbers
 
     def state(self) -> dict[str, Any]:
-        """Return which evaluations the iteration's model has, and its hyperparameters."""
+        """Return which evaluations the iteration's model has, its frame and its hyperparameters."""
         return {
             "ids": self._ids,
             "kernel": self.builder.kernel,
             "hyperparameters": self.builder.hyper.stored(),
             "rescues": self.builder.rescues,
             "uncertainty": self.uncertainty,
+            "frame": self.frame.state(),
+            "power": self._choice.power,
+            "chosen_at": self._chosen_at,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Build the model a state was taken with; the evaluations have been told."""
+        """Build the model a state was taken with; the evaluations have been told.
+
+        Run files of before know no frame: they go on in the unit cube until the next choice.
+        """
         self._ids = list(state["ids"])
+        if "frame" in state:
+            self.frame = Frame.restored(state["frame"])
+            self._choice = Choice(state["power"], state["kernel"])
+            self._chosen_at = state["chosen_at"]
         if self._ids:
             self.builder.resume(Hyperparameters.of(state["hyperparameters"]), state["kernel"])
             self.now = self._built(np.array(self._ids), refit=False)
@@ -117,11 +201,33 @@ class LocalModel:
         self.uncertainty = state["uncertainty"]
 
     def _built(self, ids: NDArray[np.intp], refit: bool) -> Model:
-        return self.builder.build(self._archive.u[ids], self._archive.y[ids], self.repeats, refit)
+        u = self.frame.local(self._archive.u[ids])
+        return self.builder.build(u, self._archive.y[ids], self.repeats, refit)
 
+    def _choose(self) -> bool:
+        """Compare warps and kernels where enough is new; return whether the coordinates change."""
+        dim = len(self.frame.center)
+        pause = dim if self._told < EARLY * dim else 2 * dim
+        if self._chosen_at and self._told < self._chosen_at + pause:
+            return False
+        recent = self._archive.recent(min(EVIDENCE_POINTS[0] * dim, EVIDENCE_POINTS[1]))
+        before = self._choice
+        self._choice = chosen(
+            self._archive.u[recent],
+            self._archive.y[recent],
+            self.repeats,
+            before,
+            first=self._chosen_at == 0,
+            kernels=self._kernels,
+            device=self.builder.device,
+        )
+        self._chosen_at = self._told
+        return self._choice.power != before.power
 
-def _uncertainty(post: Posterior) -> float:
-    """The worst output's ``sqrt(tr S / (|g|^2 + tr S))``, mean g and covariance S: 1 knows nothing."""
-    unknown = post.gradient_cov.diagonal(dim1=-2, dim2=-1).sum(-1).clamp_min(0.0)
-    known = post.gradient.square().sum(-1)
-    return float((unknown / (unknown + known).clamp_min(1e-300)).max().sqrt())
+    def _move(self, frame: Frame) -> None:
+        """Go to another frame; lengthscales follow its zoom, and start anew where the warp is another."""
+        if np.array_equal(frame.warp.log_power, self.frame.warp.log_power):
+            self.builder.zoom(self.frame.width / frame.width)
+        else:
+            self.builder.forget()
+        self.frame = frame

@@ -10,7 +10,7 @@ import torch
 from lcbo.methods.base.archive import PENDING, TOLD
 from lcbo.methods.base.builders import window_builder
 from lcbo.methods.base.queued import Point, QueuedMethod
-from lcbo.methods.base.recommend import believed, recommended
+from lcbo.methods.lcbo.evidence import PLAIN
 from lcbo.methods.lcbo.exploration import Exploration, make_explorer
 from lcbo.methods.lcbo.local_model import LocalModel, Window
 from lcbo.methods.lcbo.options import STEPS, LcboOptions
@@ -29,20 +29,21 @@ class Lcbo(QueuedMethod):
     iteration k is 0 during the initial design.
     """
 
-    VERSION = 2  # one entry per part; the state of version 1 is flat
+    VERSION = 3  # one entry per part; the state of version 1 is flat, that of 2 knows no frame and landings
 
     def __init__(self, setup: Setup, options: LcboOptions) -> None:
         super().__init__(setup)
         self.options = options
-        self.regime = NoiseRegime(options)
+        self.regime = NoiseRegime()
         self.sizes = BatchSizes(options, self.regime)
-        self.window = Window(setup.dim, options.window, options.window_limit)
-        builder = window_builder(setup, options, self.regime.kernel, average_repeats=options.average_repeats)
+        self.window = Window(setup.dim, options, self.regime)
+        kernel = PLAIN.kernel if options.kernel == "auto" else options.kernel
+        builder = window_builder(setup, options, kernel, average_repeats=options.average_repeats)
         repeats = Repeats(setup.noise_var)
-        self.model = LocalModel(self.archive, self.window, builder, repeats, options.fit_every)
-        explorer = make_explorer(options.explorer, options.explorer_options)
-        self.explore = Exploration(explorer, self.model, self.regime, self.archive, setup.seed)
+        self.model = LocalModel(self.archive, self.window, builder, repeats, setup.terms, options)
         self.step = STEPS[options.step](options)
+        explorer = make_explorer(options.explorer, options.explorer_options)
+        self.explore = Exploration(explorer, self.model, self.step, self.archive, setup, options)
         self.restart = retreat
         self._kept: dict[str, NoiseRegime | LocalModel | Step] = {
             "regime": self.regime,
@@ -73,7 +74,7 @@ class Lcbo(QueuedMethod):
             return
         if self.iteration <= 1:  # after the design, and once the noise probes are in
             self.regime.decide(self.archive, self.model.repeats)
-        self.model.build(recent, self.regime.kernel, self.iteration)
+        self.model.build(recent, self.iteration)
         self.iterate = self._next_iterate()
         self.iteration += 1
         self._open_ids = []
@@ -87,19 +88,25 @@ class Lcbo(QueuedMethod):
         if restarted is not None:
             return restarted
         spent = None if self.setup.budget is None else self.archive.size / self.setup.budget
-        local = self.model.at(self.iterate.u, self.setup.terms)
-        return self.step(local, self.iterate.step, self.iteration, spent)
+        warp, here = self.model.frame.warp, self.iterate
+        local = self.model.at(warp.bent(here.u))
+        self.model.doubt(local.u)
+        last_step = local.u - warp.bent(here.u - here.step)
+        moved = warp.straight(self.step(local, last_step, self.iteration, spent).u)
+        return Iterate(moved, moved - here.u)
 
     def _batch(self, u: Array) -> list[Point]:
         """Return the repeats at the iterate, Z_1, and the exploration points around it, Z_2."""
         b1, b2 = self.sizes(self.iteration, self.setup)
         repeats = [u] * b1
-        around = self.explore(u, b2, repeats if self.options.condition_on_repeats else [])
+        around = self.explore(u, self.iteration, b2, repeats if self.options.condition_on_repeats else [])
         return [(v, "iterate") for v in repeats] + [(v, "explore") for v in around]
 
     def _further(self, count: int, planned: list[Array]) -> Array:
         """Return exploration points beyond the batch; uniform ones while the initial design is out."""
-        return self._uniform(count) if self.iterate is None else self.explore(self.iterate.u, count, planned)
+        if self.iterate is None:
+            return self._uniform(count)
+        return self.explore(self.iterate.u, self.iteration, count, planned)
 
     def _may_step(self, eager: bool) -> bool:
         """Whether the batch is complete, or complete enough when more work is asked for."""
@@ -118,14 +125,12 @@ class Lcbo(QueuedMethod):
     @torch.inference_mode()
     def recommend(self) -> Array | None:
         """Return the evaluated point of the window with the best posterior."""
-        model = self.model.answer
-        return None if model is None else recommended(model, self.setup.terms)
+        return self.model.recommend()
 
     @torch.inference_mode()
     def belief(self, u: Array) -> Belief | None:
         """Return the model's belief at a point, or ``None`` before the initial design is told."""
-        model = self.model.answer
-        return None if model is None else believed(model, u)
+        return self.model.belief(u)
 
     def info(self) -> Mapping[str, float]:
         """Return the iteration and the numbers of the model and of the step."""

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, cast
 from lcbo.checks import above_zero, choice, integer, is_number, mapping, number, truth
 from lcbo.errors import ArgumentError
 from lcbo.models.options import LearnedModelOptions
-from lcbo.steps.linearized import LinearizedStep, Margin, Radius
+from lcbo.steps.landing import Landing
+from lcbo.steps.linearized import LinearizedStep, Radius
 from lcbo.steps.penalty import PenaltyStep
 from lcbo.steps.schedules import Power, Schedule, at
 from lcbo.steps.step import Step
@@ -20,7 +21,9 @@ class LcboOptions(LearnedModelOptions):
     """Settings of one LCBO run; the defaults are those of ``lcbo``.
 
     Attributes:
-        kernel: ``rbf`` or ``matern52``, or ``auto``: what the noise regime says.
+        kernel: ``rbf`` or ``matern52``, or ``auto``: what the evidence says.
+        adapt_frame: learn by the evidence whether to bend the variables, and let the model's coordinates
+            shrink with its window; with ``fit="lattice"`` alone.
         fit: ``lattice``, ``map`` (the paper's priors) or ``fixed``.
         standardize: z-score outputs over the window.
         average_repeats: the mean of repeats is one observation with unreduced noise (authors' code).
@@ -28,17 +31,19 @@ class LcboOptions(LearnedModelOptions):
         noise_probes: extra repeats at the first iterate when the noise is unknown, at most a 25th of the
             budget.
         explore: exploration points per iteration, ``b2``; a number or a function of k, and never more than
-            the budget. ``auto``: what the noise regime says.
-        window: the model sees the ``window * d`` most recent points; ``None`` all.
+            the budget. ``auto``: 3, or 4 with noise.
+        window: the model sees the ``window * d`` most recent points; ``None`` all; ``auto`` 3, with noise
+            up to 5.
         window_limit: and never more than this many.
-        delta: half-width of the local exploration box in the unit cube; ``None`` the whole cube; ``auto``
-            what the noise regime says.
+        delta: half-width of the local exploration box; ``None`` the whole cube; ``auto`` the length of a
+            step, and as far as the noise asks for.
         explorer: ``fast``, ``paper``, ``sequential``, or ``axes`` for batches of hundreds.
         explorer_options: settings of the explorer (starts, steps, rate, temperature, ...).
+        inward: turn exploration points to the feasible side of the linearized inequalities.
         condition_on_repeats: exploration knows that the iterate is evaluated in the same batch.
         step: ``linearized`` or ``penalty``.
         radius: first radius of the linearized step and its bounds ``(start, least, most)``.
-        margin: posterior standard deviations kept from an inequality by the linearized step.
+        landing: wanted probability that a linearized step lands inside all inequalities near it.
         rho: penalty factor of the penalty step; a number or a function of k.
         eta: length of the penalty step; a number or a function of k.
         normalize: divide the penalty gradient by its Euclidean norm.
@@ -51,19 +56,21 @@ class LcboOptions(LearnedModelOptions):
     kernel: str = "auto"
     fit: str = "lattice"
     fit_every: int = 3
+    adapt_frame: bool = True
     average_repeats: bool = False
     repeats: Schedule = 1
     noise_probes: int = 4
     explore: Schedule | str = "auto"
-    window: float | None = 3.0
+    window: float | str | None = "auto"
     window_limit: int | None = 300
     delta: float | str | None = "auto"
     explorer: str = "fast"
     explorer_options: Mapping[str, Any] = field(default_factory=dict)
+    inward: bool = True
     condition_on_repeats: bool = True
     step: str = "linearized"
-    radius: tuple[float, float, float] = (0.1, 0.02, 0.5)
-    margin: float = 1.0
+    radius: tuple[float, float, float] = (0.1, 1e-6, 0.5)
+    landing: float = 0.5
     rho: Schedule = field(default=Power(10.0, 0.25))  # paper, Table 1
     eta: Schedule = 0.25  # paper, Table 1
     normalize: bool = True
@@ -71,7 +78,14 @@ class LcboOptions(LearnedModelOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("average_repeats", "condition_on_repeats", "normalize", "wait_for_all"):
+        for name in (
+            "average_repeats",
+            "adapt_frame",
+            "inward",
+            "condition_on_repeats",
+            "normalize",
+            "wait_for_all",
+        ):
             truth(f"options, {name}", getattr(self, name))
         for name in ("repeats", "rho", "eta"):
             at(getattr(self, name), 1, f"options, {name}")
@@ -80,7 +94,7 @@ class LcboOptions(LearnedModelOptions):
             expected = "at least one evaluation per iteration, at the iterate or around it"
             raise ArgumentError("options, repeats", expected, f"{self.repeats!r}, explore={self.explore!r}")
         integer("options, noise_probes", self.noise_probes, 0)
-        if self.window is not None:
+        if self.window is not None and not _is_auto(self.window):
             above_zero("options, window", self.window)
         if self.window_limit is not None:
             integer("options, window_limit", self.window_limit, 2)
@@ -89,11 +103,12 @@ class LcboOptions(LearnedModelOptions):
         mapping("options, explorer_options", self.explorer_options)
         choice("options, step", self.step, STEPS)
         _check_radius(self.radius)
-        number("options, margin", self.margin, 0.0)
+        if not 0.0 < number("options, landing", self.landing, 0.0) < 1.0:
+            raise ArgumentError("options, landing", "a probability above 0 and below 1", repr(self.landing))
 
 
 STEPS: dict[str, Callable[[LcboOptions], Step]] = {
-    "linearized": lambda options: LinearizedStep(Radius(*options.radius), Margin(options.margin)),
+    "linearized": lambda options: LinearizedStep(Radius(*options.radius), Landing(options.landing)),
     "penalty": lambda options: PenaltyStep(options.rho, options.eta, options.normalize),
 }
 
@@ -104,6 +119,8 @@ def paper_preset(dim: int) -> dict[str, Any]:
         "repeats": 2,
         "explore": 5,
         "noise_probes": 0,
+        "adapt_frame": False,
+        "inward": False,
         "window": 2.0,
         "window_limit": None,
         "explorer": "paper",

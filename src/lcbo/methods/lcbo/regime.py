@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,56 +17,43 @@ from lcbo.scaling import Scaling
 from lcbo.steps.schedules import at
 from lcbo.steps.step import Iterate
 
-
-@dataclass(frozen=True)
-class Regime:
-    """Settings for one noise level."""
-
-    kernel: str
-    explore: int  # exploration points per iteration
-    delta: float  # half-width of their box
-
-
-# Without noise: few points per step, close by, and a kernel that keeps rough spots local.
-QUIET = Regime("matern52", 3, 0.1)
-# With noise: more points per step, farther away where the signal is larger, and a smooth kernel.
-NOISY = Regime("rbf", 4, 0.2)
-REGIMES = (QUIET, NOISY)
 PROBES_SHARE = 25  # noise probes cost at most a 25th of the budget
-NOISE_THRESHOLD = 1e-3  # repeat variance over design variance beyond which a run counts as noisy
+CLEARLY_NOISY = 0.03  # noise over the scatter of the design, in standard deviations
 
 
 class NoiseRegime:
-    """The regime a run is in; what the user chose by an option goes before what the regime says."""
+    """How noisy a run is, from 0 to 1, and what follows from it where the user did not choose.
 
-    def __init__(self, options: LcboOptions) -> None:
-        self._options = options
-        self.now = QUIET
+    Noise asks for more points per step and for more of them in the model. Without it few are enough, and
+    older ones only remember what was far away.
+    """
 
-    @property
-    def kernel(self) -> str:
-        """Kernel of the next fit."""
-        return self.now.kernel if self._options.kernel == "auto" else self._options.kernel
+    def __init__(self) -> None:
+        self.level = 0.0
 
     @property
-    def delta(self) -> float:
-        """Half-width of the exploration box; 1 covers the cube."""
-        delta = self._options.delta
-        return 1.0 if delta is None else self.now.delta if isinstance(delta, str) else float(delta)
+    def window(self) -> float:
+        """Evaluations per variable in the window."""
+        return 3.0 + 2.0 * self.level
+
+    @property
+    def explore(self) -> int:
+        """Exploration points per iteration."""
+        return round(3.0 + self.level)
 
     def decide(self, archive: Archive, repeats: Repeats) -> None:
         """Compare the scatter of repeats with that of everything evaluated so far."""
         scatter, dof = repeats.scatter(Scaling.of(archive.y[archive.recent(None)]).std)
-        noisy = any(s / max(n, 1.0) > NOISE_THRESHOLD for s, n in zip(scatter, dof, strict=True))
-        self.now = NOISY if noisy else QUIET
+        noise = math.sqrt(float(np.max(scatter / np.maximum(dof, 1.0), initial=0.0)))
+        self.level = min(noise / CLEARLY_NOISY, 1.0)
 
     def state(self) -> dict[str, Any]:
-        """Return which regime it is."""
-        return {"index": REGIMES.index(self.now)}
+        """Return the level."""
+        return {"level": self.level}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state."""
-        self.now = REGIMES[state["index"]]
+        """Go on from a state; run files of before knew two regimes, quiet and noisy."""
+        self.level = float(state["level"] if "level" in state else state["index"])
 
 
 class BatchSizes:
@@ -88,7 +75,7 @@ class BatchSizes:
         if k == 1 and None in setup.noise_var:
             repeats += min(most // PROBES_SHARE, self._options.noise_probes)
         if isinstance(explore, str):
-            return min(most, repeats), self._regime.now.explore
+            return min(most, repeats), self._regime.explore
         return min(most, repeats), min(most, int(at(explore, k, "options, explore")))
 
 

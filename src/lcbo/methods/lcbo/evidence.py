@@ -1,0 +1,79 @@
+"""Warp and kernel by the evidence of the recent evaluations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from lcbo.methods.lcbo.frame import Frame, Warp
+from lcbo.models.border import to_tensor
+from lcbo.models.data import merge
+from lcbo.models.lattice import LatticeFit
+from lcbo.models.repeats import Repeats
+from lcbo.scaling import Scaling
+from lcbo.types import Array
+
+POWERS = (1.0 / 3.0, 1.0 / 2.0, 1.0 / 1.5, 1.0, 1.5, 2.0, 3.0)  # below 1: the upper end
+DECISIVE = 5.0  # nats that a change has to gain
+# An outcome that every candidate models to a few per cent must not decide: a linear one prefers its own
+# coordinates by any number of nats.
+LEAST_NOISE = 1e-3
+COARSE = LatticeFit(step=0.8, length_span=(-3, 4), scale_span=(-4, 15), noise_span=(-29, 0), least_ratio=-33)
+KERNELS = ("rbf", "matern52")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One candidate: the same power for every variable, and a kernel."""
+
+    power: int  # index in POWERS
+    kernel: str
+
+    def warp(self, dim: int) -> Warp:
+        """Return the warp of the power."""
+        return Warp(np.full(dim, np.log(POWERS[self.power])))
+
+
+PLAIN = Choice(POWERS.index(1.0), "matern52")
+
+
+def chosen(
+    u: Array,
+    y: Array,
+    repeats: Repeats,
+    now: Choice,
+    *,
+    first: bool,
+    kernels: Sequence[str],
+    device: torch.device,
+) -> Choice:
+    """Return the candidate with the largest evidence, or ``now`` where none is decisively better.
+
+    Args:
+        u: ``n x d`` recent points of the unit cube.
+        y: ``n x B`` their outputs, NaN where missing.
+        repeats: what the whole run knows about the noise.
+        now: what is in use.
+        first: compare all powers; later only the neighbors of the present one.
+        kernels: to choose from.
+        device: where to compute.
+    """
+    scaling = Scaling.of(y)
+    scaled = scaling.apply(y)
+    scatter, dof = repeats.scatter(scaling.std)
+
+    def evidence(choice: Choice) -> float:
+        warp = choice.warp(u.shape[1])
+        data = merge(Frame.around(warp, u).local(u), scaled, device)
+        data = replace(data, scatter=to_tensor(scatter, data.u), dof=to_tensor(dof, data.u))
+        return float(COARSE.posterior(data, choice.kernel, [LEAST_NOISE] * y.shape[1], None).evidence.sum())
+
+    others = [i for i in range(len(POWERS)) if i != now.power and (first or abs(i - now.power) == 1)]
+    candidates = [Choice(i, now.kernel) for i in others]
+    candidates += [Choice(now.power, kernel) for kernel in kernels if kernel != now.kernel]
+    scores = [evidence(choice) for choice in candidates]
+    best = int(np.argmax(scores)) if scores else 0
+    return candidates[best] if scores and scores[best] >= evidence(now) + DECISIVE else now

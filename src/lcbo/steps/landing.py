@@ -1,0 +1,123 @@
+"""Where steps land, compared with where the linearized model said they would.
+
+A linearized constraint is optimistic where the constraint is convex: steps land outside, every time. The
+error grows with the square of the step. Per term the run learns that bend from the errors seen, weighed
+by how well they can be seen through the noise, and how much the errors scatter around it; a step then
+aims as far inside as it expects to be carried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from lcbo.steps.step import LocalPosterior
+from lcbo.types import Array
+
+GAIN = 0.4  # of the latest landing in the bend, where it is seen clearly
+FORGET = 0.3  # of what is known about the variation of the bend, per landing
+RECENT = 0.4  # of the latest landing in the scatter
+FIRST_BEND = 0.2  # variation of the bend before any landing: this share of the slope over the radius
+FIRST_SCATTER = 0.05  # of the linear change
+MOST = 0.3  # a margin is never more than this share of the linear change, or than what is unknown
+INSIDE = 1e-3  # of the linear change: lands a step just inside an inequality that is known exactly
+NEAR = 2.0  # radii within which a term may become active
+VISIBLE = 2.0  # standard deviations of the value by which an error counts as one
+
+
+@dataclass
+class Landing:
+    """What the landings so far taught.
+
+    Attributes:
+        probability: wanted, that a step lands inside all inequalities that are near.
+        expected: ``1 + T``, objective and terms where the last step was to land, in user units.
+        bend: ``T``, expected error of a landing over the squared length of its step, in user units.
+        variation: ``T``, variance of the bend.
+        scatter: ``T``, mean square of the errors that the bend does not explain, over the linear change.
+    """
+
+    probability: float
+    expected: Array | None = None
+    bend: Array = field(default_factory=lambda: np.zeros(0))
+    variation: Array = field(default_factory=lambda: np.zeros(0))
+    scatter: Array = field(default_factory=lambda: np.zeros(0))
+
+    def observe(self, local: LocalPosterior, length: float, radius: float) -> float:
+        """Learn from the posterior where the last step, of a length, landed.
+
+        Returns the worst error of objective and near terms as a share of the linear change, as far as it
+        can be told from the uncertainty of the values; 0 where there was nothing to compare.
+        """
+        slopes = np.linalg.norm(local.slopes, axis=1) * local.scale[1:]
+        if len(self.bend) != len(slopes):
+            self.bend = np.zeros(len(slopes))
+            self.variation = np.square(FIRST_BEND * slopes / radius)
+            self.scatter = np.full(len(slopes), FIRST_SCATTER**2)
+        if self.expected is None or length == 0.0:
+            return 0.0
+        actual = local.values * local.scale[1:]
+        var = np.square(local.deviations * local.scale[1:])
+        error = actual - self.expected[1:]
+        change = np.maximum(slopes * length, 1e-300)
+        rest = error - self.bend * length**2
+        surprise, noise = error / length**2 - self.bend, var / length**4
+        self.bend = self.bend + GAIN * self.variation / (self.variation + noise + 1e-300) * surprise
+        seen = np.maximum(surprise**2 - noise, 0.0)
+        kept = (1.0 - FORGET) * self.variation + FORGET * seen
+        self.variation = np.maximum(kept, 1e-12 * np.square(slopes))
+        relative = np.minimum(np.maximum(rest**2 - var, 0.0) / change**2, 1.0)
+        self.scatter = (1.0 - RECENT) * self.scatter + RECENT * relative
+
+        missed = local.value * local.scale[0] - self.expected[0]
+        linear = np.linalg.norm(local.objective) * local.scale[0] * length
+        worst = _visible(missed, local.deviation * local.scale[0]) / max(float(linear), 1e-300)
+        near = actual > -NEAR * change
+        return float(max(worst, np.max(_visible(rest, np.sqrt(var))[near] / change[near], initial=0.0)))
+
+    def expect(self, local: LocalPosterior, step: Array) -> None:
+        """Take note of where a step should land."""
+        ahead = [local.value + local.objective @ step, *(local.values + local.slopes @ step)]
+        self.expected = np.array(ahead) * local.scale
+
+    def margin(self, local: LocalPosterior, length: float) -> Array:
+        """Return what a move of some length must add to each term to land inside, ``T``; 0 for an equality.
+
+        The bend over the move, then deviations: of the value here and of the landings. The more terms
+        are near, the more deviations it takes that all hold together.
+        """
+        norms = np.linalg.norm(local.slopes, axis=1)
+        change = norms * length
+        if len(self.bend) != len(norms):
+            return np.where(local.equality, 0.0, INSIDE * change)
+        near = int(((local.values > -NEAR * change) & ~local.equality).sum())
+        factor = max(float(ndtri(self.probability ** (1.0 / max(near, 1)))), 0.0)
+        carried = np.maximum(self.bend, 0.0) * length**2 / local.scale[1:]
+        unknown = np.sqrt(np.square(local.deviations) + self.scatter * np.square(change))
+        most = np.maximum(MOST * change, local.deviations)
+        return np.where(local.equality, 0.0, np.minimum(INSIDE * change + carried + factor * unknown, most))
+
+    def state(self) -> dict[str, Any]:
+        """Return all that was learned, as JSON values."""
+        return {
+            "expected": None if self.expected is None else self.expected.tolist(),
+            "bend": self.bend.tolist(),
+            "variation": self.variation.tolist(),
+            "scatter": self.scatter.tolist(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        self.expected = None if state["expected"] is None else np.array(state["expected"])
+        self.bend, self.variation, self.scatter = (
+            np.array(state[name], dtype=np.float64) for name in ("bend", "variation", "scatter")
+        )
+
+
+def _visible(error: Any, deviation: Any) -> Any:
+    """The part of an error beyond what its own uncertainty explains."""
+    return np.sqrt(np.maximum(np.square(error) - np.square(VISIBLE * deviation), 0.0))
