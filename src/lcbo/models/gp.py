@@ -247,6 +247,20 @@ class BatchedGP:
         var = (self.hyper.outputscale - self.whiten(cross).square().sum((-2, -1))).clamp_min(0.0)
         return mean, var, (self.alpha[:, None, :] @ self.gradient_cross(u)).squeeze(-2)
 
+    def mean_hessian(self, u: Tensor) -> Tensor:
+        """Second derivatives of the posterior mean at one point: ``B x d x d``.
+
+        ``d2k(u, U_i) / du du = outputscale * (phi2 * w w^T - phi1 * diag(1 / l^2))``, ``w = (u - U_i) / l^2``.
+        """
+        inv2 = self.hyper.lengthscale.square().reciprocal()
+        r2 = squared_distance(self.u, u[None], self.hyper.lengthscale)
+        _, phi1, phi2 = PROFILES[self.hyper.kernel](r2)
+        weight = self.hyper.outputscale[:, None] * self.alpha
+        away = (u - self.u) * inv2[:, None, :]
+        outer = away.mT @ ((weight * phi2.squeeze(-1))[..., None] * away)
+        inner = (weight * phi1.squeeze(-1)).sum(-1)[:, None] * inv2.expand(-1, len(u))
+        return outer - torch.diag_embed(inner)
+
     def conditioned(self, z: Tensor, count: Tensor | None = None, *, least_noise: float = 0.0) -> BatchedGP:
         """The same posterior with pending points added: exact covariance, unchanged mean.
 

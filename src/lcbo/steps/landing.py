@@ -81,7 +81,8 @@ class Landing:
 
     def expect(self, local: LocalPosterior, step: Array) -> None:
         """Take note of where a step should land."""
-        ahead = [local.value + local.objective @ step, *(local.values + local.slopes @ step)]
+        value = local.value + local.objective @ step + 0.5 * step @ local.hessian @ step
+        ahead = [value, *(local.values + local.slopes @ step)]
         self.expected = np.array(ahead) * local.scale
 
     def margin(self, local: LocalPosterior, length: float) -> Array:

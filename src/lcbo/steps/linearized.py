@@ -1,10 +1,11 @@
 """The default step: the linearized problem solved in a ball around the iterate.
 
-    minimize  g.s   subject to   c_i + margin_i + a_i.s <= 0 (= 0),   |s| <= r,   0 <= u + s <= 1.
+    minimize  g.s + s'Hs / 2   subject to   c_i + margin_i + a_i.s <= 0 (= 0),   |s| <= r,   0 <= u + s <= 1.
 
 Everything is made scale-free first (s in units of r, each gradient in units of its own norm), so
 neither the objective's nor a constraint's units matter. The constraints are elastic: when they cannot be
-met inside the ball the step is the one that reduces the violation most.
+met inside the ball the step is the one that reduces the violation most. H is the convex part of the
+curvature of the objective's model; how the constraints bend is learned from landings.
 """
 
 from __future__ import annotations
@@ -129,13 +130,21 @@ def linearized_step(local: LocalPosterior, margin: Array, radius: float) -> Arra
     rows, two_sided = local.slopes[useful] / norms[useful, None], local.equality[useful]
     offset = np.clip(values[useful] / (norms[useful] * radius), -FAR, FAR)
     before = float(np.where(two_sided, np.abs(offset), np.maximum(offset, 0.0)).sum())
+    length = float(np.linalg.norm(local.objective))
+    curvature = convex_part(local.hessian) * (radius / length) if length > 0.0 else None
     step = np.zeros(len(u))
     for weight in WEIGHTS:
-        solution = elastic_step(
-            unit(local.objective), rows, offset, two_sided, -u / radius, (1.0 - u) / radius, weight
-        )
+        box = -u / radius, (1.0 - u) / radius
+        solution = elastic_step(unit(local.objective), rows, offset, two_sided, *box, weight, curvature)
         step = solution.step
         if solution.violation <= before + 1e-9:
             break
     displacement: Array = np.clip(u + radius * step, 0.0, 1.0) - u
     return displacement
+
+
+def convex_part(hessian: Array) -> Array:
+    """Return a symmetric matrix with its negative eigenvalues at zero."""
+    values, vectors = np.linalg.eigh(hessian)
+    convex: Array = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return convex

@@ -21,6 +21,7 @@ class LocalPosterior:
         u: ``d``, the point.
         value: of the objective; its zero is the user's.
         objective: ``d``, gradient of the objective.
+        hessian: ``d x d``, second derivatives of its mean.
         deviation: standard deviation of its value.
         values: ``T``, of the terms, feasible when ``<= 0`` (``= 0``).
         slopes: ``T x d``, gradients of the terms.
@@ -32,6 +33,7 @@ class LocalPosterior:
     u: Array
     value: float
     objective: Array
+    hessian: Array
     deviation: float
     values: Array
     slopes: Array
