@@ -250,7 +250,8 @@ class BatchedGP:
     def mean_hessian(self, u: Tensor) -> Tensor:
         """Second derivatives of the posterior mean at one point: ``B x d x d``.
 
-        ``d2k(u, U_i) / du du = outputscale * (phi2 * w w^T - phi1 * diag(1 / l^2))``, ``w = (u - U_i) / l^2``.
+        With ``w = (u - U_i) / l^2``:
+            ``d2k(u, U_i) / du du = outputscale * (phi2 * w w^T - phi1 * diag(1 / l^2))``
         """
         inv2 = self.hyper.lengthscale.square().reciprocal()
         r2 = squared_distance(self.u, u[None], self.hyper.lengthscale)

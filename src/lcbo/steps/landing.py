@@ -54,15 +54,19 @@ class Landing:
         can be told from the uncertainty of the values; 0 where there was nothing to compare.
         """
         slopes = np.linalg.norm(local.slopes, axis=1) * local.scale[1:]
-        if len(self.bend) != len(slopes):
-            self.bend = np.zeros(len(slopes))
-            self.variation = np.square(FIRST_BEND * slopes / radius)
-            self.scatter = np.full(len(slopes), FIRST_SCATTER**2)
-        if self.expected is None or length == 0.0:
+        known, old = self.expected, len(self.bend)
+        if old != len(slopes):  # at first, and where a wall of failures, the last term, comes or goes
+            self.bend = np.concatenate([self.bend, np.zeros(len(slopes))])[: len(slopes)]
+            first = np.square(FIRST_BEND * slopes / radius)
+            self.variation = np.concatenate([self.variation, first[old:]])[: len(slopes)]
+            self.scatter = np.concatenate([self.scatter, np.full(len(slopes), FIRST_SCATTER**2)])[
+                : len(slopes)
+            ]
+        if known is None or len(known) != 1 + len(slopes) or length == 0.0:
             return 0.0
         actual = local.values * local.scale[1:]
         var = np.square(local.deviations * local.scale[1:])
-        error = actual - self.expected[1:]
+        error = actual - known[1:]
         change = np.maximum(slopes * length, 1e-300)
         rest = error - self.bend * length**2
         surprise, noise = error / length**2 - self.bend, var / length**4
@@ -73,7 +77,7 @@ class Landing:
         relative = np.minimum(np.maximum(rest**2 - var, 0.0) / change**2, 1.0)
         self.scatter = (1.0 - RECENT) * self.scatter + RECENT * relative
 
-        missed = local.value * local.scale[0] - self.expected[0]
+        missed = local.value * local.scale[0] - known[0]
         linear = np.linalg.norm(local.objective) * local.scale[0] * length
         worst = _visible(missed, local.deviation * local.scale[0]) / max(float(linear), 1e-300)
         near = actual > -NEAR * change

@@ -84,10 +84,11 @@ class Exploration:
         assert local is not None
         length = self._step.info(max(k, 1))["step"]
         noise = self._model.noise()
-        slopes = np.array([np.linalg.norm(local.objective), *np.linalg.norm(local.slopes, axis=1)])
-        near = np.array([True, *(local.values > -NEAR * slopes[1:] * length)])
-        rows = np.array([0, *self._setup.terms.rows])[near]
-        audible = float(np.median(SIGNAL * noise[rows] / np.maximum(slopes[near], 1e-300)))
+        rows = np.array([0, *self._setup.terms.rows])
+        terms = len(rows) - 1  # a wall of failures is no output
+        slopes = np.array([np.linalg.norm(local.objective), *np.linalg.norm(local.slopes[:terms], axis=1)])
+        near = np.array([True, *(local.values[:terms] > -NEAR * slopes[1:] * length)])
+        audible = float(np.median(SIGNAL * noise[rows[near]] / np.maximum(slopes[near], 1e-300)))
         return max(min(length, NEAREST), min(audible, FARTHEST))
 
 

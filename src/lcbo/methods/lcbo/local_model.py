@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lcbo.methods.base.archive import Archive
+from lcbo.methods.base.archive import FAILED, TOLD, Archive
 from lcbo.methods.base.recommend import believed, recommended, standardized_terms
 from lcbo.methods.lcbo.evidence import KERNELS, PLAIN, Choice, chosen
+from lcbo.methods.lcbo.failures import wall
 from lcbo.methods.lcbo.frame import Frame
 from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.lcbo.regime import NoiseRegime
@@ -133,7 +135,7 @@ class LocalModel:
         x = to_tensor(self.frame.placed(z), self.now.gp.u)
         mean, var, slopes = map(to_array, self.now.gp.tangent(x))
         gradient, deviation = slopes / self.frame.width, np.sqrt(var)
-        return LocalPosterior(
+        local = LocalPosterior(
             u=z,
             value=float(mean[0] + scaling.mean[0] / scaling.std[0]),
             objective=gradient[0],
@@ -144,6 +146,25 @@ class LocalModel:
             deviations=deviation[terms.rows],
             equality=terms.equality,
             scale=scaling.std[np.array([0, *terms.rows])],
+        )
+        return self._walled(local) if self._options.avoid_failures else local
+
+    def _walled(self, local: LocalPosterior) -> LocalPosterior:
+        """Add the wall behind which evaluations fail as one more inequality, known exactly."""
+        status = self._archive.status
+        if not (status == FAILED).any():
+            return local
+        found = wall(local.u, *(self.frame.warp.bent(self._archive.u[status == s]) for s in (TOLD, FAILED)))
+        if found is None:
+            return local
+        normal, value = found
+        return replace(
+            local,
+            values=np.append(local.values, value),
+            slopes=np.concatenate([local.slopes, normal[None]]),
+            deviations=np.append(local.deviations, 0.0),
+            equality=np.append(local.equality, False),
+            scale=np.append(local.scale, 1.0),
         )
 
     def doubt(self, z: Array) -> None:

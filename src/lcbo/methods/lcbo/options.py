@@ -40,6 +40,7 @@ class LcboOptions(LearnedModelOptions):
         explorer: ``fast``, ``paper``, ``sequential``, or ``axes`` for batches of hundreds.
         explorer_options: settings of the explorer (starts, steps, rate, temperature, ...).
         inward: turn exploration points to the feasible side of the linearized inequalities.
+        avoid_failures: keep steps and probes from where evaluations failed.
         condition_on_repeats: exploration knows that the iterate is evaluated in the same batch.
         step: ``linearized`` or ``penalty``.
         radius: first radius of the linearized step and its bounds ``(start, least, most)``.
@@ -67,6 +68,7 @@ class LcboOptions(LearnedModelOptions):
     explorer: str = "fast"
     explorer_options: Mapping[str, Any] = field(default_factory=dict)
     inward: bool = True
+    avoid_failures: bool = True
     condition_on_repeats: bool = True
     step: str = "linearized"
     radius: tuple[float, float, float] = (0.1, 1e-6, 0.5)
@@ -121,6 +123,7 @@ def paper_preset(dim: int) -> dict[str, Any]:
         "noise_probes": 0,
         "adapt_frame": False,
         "inward": False,
+        "avoid_failures": False,
         "window": 2.0,
         "window_limit": None,
         "explorer": "paper",
