@@ -6,6 +6,7 @@ evaluated and by the point it hands the user. What the numbers mean stands in do
 Run: python benchmarks/suite.py run [--methods lcbo cobyqa] [--half checking] [--seeds 0-2] [--jobs 2]
      python benchmarks/suite.py run --label step --options '{"step": "penalty"}'
      python benchmarks/suite.py table [--against cobyqa]
+     python benchmarks/suite.py profiles OUT_DIR [--methods lcbo cobyqa]
      python benchmarks/suite.py list
 """
 
@@ -194,6 +195,20 @@ def _others(
     sys.exit(f"--against: no label, file or folder {against!r}")
 
 
+def draw_profiles(given: argparse.Namespace) -> None:
+    """Draw the profiles of the labels, two files for each tau."""
+    from suite_profiles import draw
+
+    stored = read_all(given.results)
+    names = {e.name for e in chosen(given)}
+    kept = {label: _kept(runs, names) for label, runs in stored.items()}
+    yard = Yardstick(record for runs in kept.values() for record in runs.values())
+    shown = {label: kept[label] for label in given.methods or kept}
+    for tau in given.tau:
+        for path in draw(shown, yard, tau, given.folder):
+            print(path)
+
+
 def print_list(given: argparse.Namespace) -> None:
     """Print the problems of the suite."""
     rows = [["problem", "kind", "half", "d", "constraints", "equalities", "f*", "how"]]
@@ -238,10 +253,13 @@ def arguments() -> argparse.ArgumentParser:
     running.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes, one thread each")
     running.add_argument("--options", type=json.loads, default={}, help="options of the method as JSON")
     running.add_argument("--label", help="name of the results instead of the method's")
-    showing = verbs.add_parser("table", parents=[common, stored])
-    showing.add_argument("--methods", nargs="+", default=[], metavar="LABEL", help="labels; default all")
+    looking = argparse.ArgumentParser(add_help=False, parents=[common, stored])
+    looking.add_argument("--methods", nargs="+", default=[], metavar="LABEL", help="labels; default all")
+    looking.add_argument("--tau", nargs="+", type=float, default=[1e-1, 1e-2, 1e-3])
+    showing = verbs.add_parser("table", parents=[looking])
     showing.add_argument("--against", help="a label, a results file, or a folder of the same labels")
-    showing.add_argument("--tau", nargs="+", type=float, default=[1e-1, 1e-2, 1e-3])
+    drawing = verbs.add_parser("profiles", parents=[looking])
+    drawing.add_argument("folder", type=Path, metavar="OUT_DIR")
     verbs.add_parser("list", parents=[common]).set_defaults(half="both")
     return parser
 
@@ -256,7 +274,7 @@ def main() -> None:
         if given.quick:
             given.seeds, given.multiples = [0], [20]
         sys.exit(run_all(given) > 0)
-    (print_table if given.verb == "table" else print_list)(given)
+    {"table": print_table, "profiles": draw_profiles, "list": print_list}[given.verb](given)
 
 
 if __name__ == "__main__":

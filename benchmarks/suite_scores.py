@@ -1,11 +1,12 @@
-"""Stored runs of the suite and what they are worth: Moré and Wild's tests, gaps, tables, profiles.
+"""Stored runs of the suite and what they are worth: Moré and Wild's tests, gaps, tables.
 
-J. J. Moré and S. M. Wild, Benchmarking derivative-free optimization algorithms, SIAM J. Optim. 20, 2009: a run
-solves a problem to tau when its best feasible value is at most f_L + tau (f_0 - f_L). Here f_L is the better of
-the known answer and of the best value of any run at hand, and f_0 is COCO's start where there is one, else
-the median objective of 1000 uniform points, or f_L plus the objective's spread where that median is no worse
-than f_L. The gap of a value is (f - f_L) / (f_0 - f_L), at least 1e-9 and at most 10; a run without a truly
-feasible point has gap 10. Standard errors are those of the mean over problems, whose seeds are averaged.
+J. J. Moré and S. M. Wild, Benchmarking derivative-free optimization algorithms, SIAM J. Optim. 20, 2009: a
+run solves a problem to tau when its best feasible value is at most f_L + tau (f_0 - f_L). Here f_L is the
+better of the known answer and of the best value of any run at hand, and f_0 is COCO's start where there is
+one, else the median objective of 1000 uniform points, or f_L plus the objective's spread where that median is
+no worse than f_L. The gap of a value is (f - f_L) / (f_0 - f_L), at least 1e-9 and at most 10; a run without
+a truly feasible point has gap 10. Standard errors are those of the mean over problems, whose seeds are
+averaged.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from suite_problems import BY_NAME, KINDS, Posed, posed
 from lcbo.types import Array
 
 LEAST_GAP, WORST_GAP = 1e-9, 10.0
-READ_AT = ((5, 20), (10, 20), (20, 20), (40, 40))  # multiples of d, and the run each is read off
+READ_AT = (5, 10, 20, 40)  # multiples of d; the first two are read off the run of 20 d
 
 Key = tuple[str, float, int, int]  # problem, noise, multiple of d, seed
 
@@ -66,6 +67,14 @@ class Record:
     def key(self) -> Key:
         """What tells it from the other runs of its file."""
         return self.problem, self.noise, self.multiple, self.seed
+
+    def serves(self, multiple: int) -> bool:
+        """Whether the state after ``multiple`` times d evaluations is read off this run.
+
+        The cap on evaluations makes the runs of 20 d and of 40 d one where d is large.
+        """
+        budget = posed(self.problem).budget
+        return self.multiple == max(multiple, 20) or (self.multiple == 20 and budget(multiple) == budget(20))
 
     def best_after(self, n: int) -> float:
         """Best truly feasible value of the first ``n`` evaluations, infinite without one."""
@@ -166,15 +175,14 @@ class Yardstick:
         low, high = self.ends(name)
         return float(np.clip((value - low) / (high - low), LEAST_GAP, WORST_GAP))
 
-    def log_gap(self, record: Record, multiple: int | None = None) -> float:
-        """Return log10 of the gap after ``multiple`` times d evaluations, by default of all."""
-        n = record.evaluations if multiple is None else posed(record.problem).budget(multiple)
-        return math.log10(self.gap(record.problem, record.best_after(n)))
+    def log_gap(self, record: Record) -> float:
+        """Return log10 of the gap at the end of a run."""
+        return math.log10(self.gap(record.problem, record.best_after(record.evaluations)))
 
     def answer_log_gap(self, record: Record) -> float:
         """Return log10 of the gap of what the user is handed; a point that violates counts as none."""
-        fine = record.answer is not None and record.violation == 0.0
-        return math.log10(self.gap(record.problem, record.answer if fine else math.inf))  # type: ignore[arg-type]
+        handed = record.answer if record.answer is not None and record.violation == 0.0 else math.inf
+        return math.log10(self.gap(record.problem, handed))
 
 
 def mean_and_error(values: Iterable[tuple[str, float]]) -> tuple[float, float]:
@@ -220,23 +228,23 @@ def _pm(pair: tuple[float, float]) -> str:
 def table(records: Sequence[Record], yard: Yardstick, taus: Sequence[float]) -> list[list[str]]:
     """Return the rows of the table of one label, the header first; shares are in percent."""
     names = "/".join(f"{tau:.0e}".replace("e-0", "e-") for tau in taus)
-    header = ["kind", "noise", "runs", *(f"{multiple}d" for multiple, _ in READ_AT), "found", "inside"]
+    header = ["kind", "noise", "runs", *(f"{multiple}d" for multiple in READ_AT), "found", "inside"]
     header += ["answer", "gap 20d", "gap 40d", "answer gap", "s/run"]
-    rows = [header, ["", "", "", *(names for _ in READ_AT), *[""] * 7]]
+    rows = [header, ["", "", "", *[names] * len(READ_AT), *[""] * 7]]
     for kind, noise, found in groups(records):
         solved = [
             "/".join(
                 _share(
                     r.best_after(posed(r.problem).budget(multiple)) <= yard.target(r.problem, tau)
                     for r in found
-                    if r.multiple == of
+                    if r.serves(multiple)
                 )
                 for tau in taus
             )
-            for multiple, of in READ_AT
+            for multiple in READ_AT
         ]
         gaps = [
-            _pm(mean_and_error((r.problem, yard.log_gap(r)) for r in found if r.multiple == multiple))
+            _pm(mean_and_error((r.problem, yard.log_gap(r)) for r in found if r.serves(multiple)))
             for multiple in (20, 40)
         ]
         rows.append(
