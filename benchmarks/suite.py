@@ -112,6 +112,9 @@ def jobs_of(given: argparse.Namespace) -> list[Job]:
     for method in given.methods:
         path = given.results / f"{given.label or method}.jsonl"
         stored = read(path)
+        older = sum(record.commit != commit for record in stored.values())
+        if older:
+            print(f"{path}: {older} runs of other commits than {commit} are kept", file=sys.stderr)
         for entry in entries:
             problem = posed(entry.name)
             equalities = any(c.eq is not None for c in problem.truth.constraints)
@@ -229,23 +232,28 @@ def _commit() -> str:
     return found.stdout.strip() or "unknown"
 
 
-def arguments() -> argparse.ArgumentParser:
-    """Return the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    verbs = parser.add_subparsers(dest="verb", required=True)
+def _choice(half: str) -> argparse.ArgumentParser:
+    """Return the arguments that choose problems; parsers that shared them would share the default too."""
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--half", choices=[*HALVES, "both"], default="tuning")
+    common.add_argument("--half", choices=[*HALVES, "both"], default=half)
     common.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     common.add_argument(
         "--problems", nargs="+", choices=[e.name for e in ENTRIES], metavar="NAME", default=[]
     )
     common.add_argument("--third", action="store_true", help="every third problem of each kind")
     common.add_argument("--quick", action="store_true", help="at most 50 variables; run: 20d, seed 0")
+    return common
+
+
+def arguments() -> argparse.ArgumentParser:
+    """Return the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    verbs = parser.add_subparsers(dest="verb", required=True)
     stored = argparse.ArgumentParser(add_help=False)
     stored.add_argument("--results", type=Path, default=RESULTS, metavar="DIR")
-    running = verbs.add_parser("run", parents=[common, stored])
+    running = verbs.add_parser("run", parents=[_choice("tuning"), stored])
     running.add_argument("--methods", nargs="+", choices=registry.names(), default=["lcbo"])
     running.add_argument("--noise", nargs="+", type=float, default=NOISES)
     running.add_argument("--multiples", nargs="+", type=int, choices=MULTIPLES, default=MULTIPLES)
@@ -253,14 +261,14 @@ def arguments() -> argparse.ArgumentParser:
     running.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes, one thread each")
     running.add_argument("--options", type=json.loads, default={}, help="options of the method as JSON")
     running.add_argument("--label", help="name of the results instead of the method's")
-    looking = argparse.ArgumentParser(add_help=False, parents=[common, stored])
+    looking = argparse.ArgumentParser(add_help=False, parents=[_choice("tuning"), stored])
     looking.add_argument("--methods", nargs="+", default=[], metavar="LABEL", help="labels; default all")
     looking.add_argument("--tau", nargs="+", type=float, default=[1e-1, 1e-2, 1e-3])
     showing = verbs.add_parser("table", parents=[looking])
     showing.add_argument("--against", help="a label, a results file, or a folder of the same labels")
     drawing = verbs.add_parser("profiles", parents=[looking])
     drawing.add_argument("folder", type=Path, metavar="OUT_DIR")
-    verbs.add_parser("list", parents=[common]).set_defaults(half="both")
+    verbs.add_parser("list", parents=[_choice("both")])
     return parser
 
 

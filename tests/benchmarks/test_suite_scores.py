@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from suite import arguments, jobs_of, main, run
+from suite import arguments, chosen, jobs_of, main, run
 from suite_problems import posed
 from suite_profiles import data_profile, longest, performance_profile
 from suite_scores import (
@@ -155,6 +155,14 @@ def test_stored_runs_are_not_made_again(tmp_path: Path):
     append(jobs[0].path, made)
     assert [job.key for job in jobs_of(given)] == [job.key for job in jobs[1:]]
     assert run(jobs[0]).best == made.best
+
+
+def test_checking_half_is_run_only_when_asked_for():
+    read_line = arguments().parse_args
+    assert {e.half for e in chosen(read_line(["run"]))} == {"tuning"}
+    assert {e.half for e in chosen(read_line(["table"]))} == {"tuning"}
+    assert {e.half for e in chosen(read_line(["run", "--half", "checking"]))} == {"checking"}
+    assert {e.half for e in chosen(read_line(["list"]))} == {"tuning", "checking"}
 
 
 def test_same_run_is_not_made_twice_where_the_cap_binds(tmp_path: Path):
