@@ -59,7 +59,7 @@ def draw(stored: Mapping[str, Mapping[Key, Record]], yard: Yardstick, tau: float
                 if chosen:
                     here = {label: [each[i] for i in chosen] for label, each in runs.items()}
                     _panel(axes, what, here, yard, tau)
-                axes.set_title(f"{kind}, noise {noise:g}, {len(chosen)} problems", fontsize=9)
+                axes.set_title(f"{kind}, noise {noise:g}, {len(chosen)} runs", fontsize=9)
                 axes.grid(alpha=0.3)
         for axes in grid[-1]:
             axes.set_xlabel("evaluations / (d + 1)" if what == "data" else "evaluations / the fastest's")

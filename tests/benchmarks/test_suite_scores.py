@@ -165,6 +165,16 @@ def test_checking_half_is_run_only_when_asked_for():
     assert {e.half for e in chosen(read_line(["list"]))} == {"tuning", "checking"}
 
 
+def test_without_coco_its_problems_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr("suite.find_spec", lambda _: None)
+    entries = chosen(arguments().parse_args(["list"]))
+    assert len(entries) >= 30
+    assert not any(e.name.startswith("coco") for e in entries)
+    assert "coco-experiment" in capsys.readouterr().err
+
+
 def test_same_run_is_not_made_twice_where_the_cap_binds(tmp_path: Path):
     words = ["run", "--problems", "beam-50", "--seeds", "0", "--noise", "0", "--results", str(tmp_path)]
     assert [job.key[2] for job in jobs_of(arguments().parse_args(words))] == [20]
