@@ -163,6 +163,8 @@ def print_table(given: argparse.Namespace) -> None:
     labels = given.methods or list(stored)
     names = {e.name for e in chosen(given)}
     others = _others(given.against, stored, labels) if given.against else {}
+    if given.near:
+        stored, others = ({label: _nearly(runs) for label, runs in each.items()} for each in (stored, others))
     every = [stored[label] for label in stored] + list(others.values())
     yard = Yardstick(record for runs in every for record in runs.values() if record.problem in names)
     for label in labels:
@@ -178,6 +180,10 @@ def print_table(given: argparse.Namespace) -> None:
             for words, sign, found in (("wins", -1.0, problems), ("losses", 1.0, problems[::-1])):
                 five = [f"{name} {change:+.2f}" for change, name in found[:5] if sign * change > 0.0]
                 print(f"largest {words}: {', '.join(five) or 'none'}")
+
+
+def _nearly(runs: Mapping[Key, Record]) -> dict[Key, Record]:
+    return {key: record.nearly() for key, record in runs.items() if record.near is not None}
 
 
 def _kept(runs: Mapping[Key, Record], names: set[str]) -> dict[Key, Record]:
@@ -204,7 +210,7 @@ def draw_profiles(given: argparse.Namespace) -> None:
 
     stored = read_all(given.results)
     names = {e.name for e in chosen(given)}
-    kept = {label: _kept(runs, names) for label, runs in stored.items()}
+    kept = {label: _kept(_nearly(runs) if given.near else runs, names) for label, runs in stored.items()}
     yard = Yardstick(record for runs in kept.values() for record in runs.values())
     shown = {label: kept[label] for label in given.methods or kept}
     for tau in given.tau:
@@ -264,6 +270,7 @@ def arguments() -> argparse.ArgumentParser:
     looking = argparse.ArgumentParser(add_help=False, parents=[_choice("tuning"), stored])
     looking.add_argument("--methods", nargs="+", default=[], metavar="LABEL", help="labels; default all")
     looking.add_argument("--tau", nargs="+", type=float, default=[1e-1, 1e-2, 1e-3])
+    looking.add_argument("--near", action="store_true", help="accept violations of 1e-6 spreads")
     showing = verbs.add_parser("table", parents=[looking])
     showing.add_argument("--against", help="a label, a results file, or a folder of the same labels")
     drawing = verbs.add_parser("profiles", parents=[looking])

@@ -38,6 +38,7 @@ SCALE_POINTS = 1000
 SPREAD_PER_SD = 1.35  # interquartile range of a normal distribution, in standard deviations
 EQUALITY_TOL = 1e-3  # accepted error of an equality, in units of its outcome's spread
 ROUNDING_TOL = 1e-9  # accepted violation of an inequality, likewise: solvers that converge from outside
+NEAR_TOL = 1e-6  # what `table --near` accepts instead
 LARGEST_BUDGET = 2000
 
 # --- Families of the suite alone ---------------------------------------------------------------------------

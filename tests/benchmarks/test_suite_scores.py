@@ -53,6 +53,21 @@ def test_score_of_points_counts_only_truly_feasible_ones():
     assert (without["best"], without["answer"], without["violation"]) == ([], None, None)
 
 
+def test_points_that_nearly_hold_are_kept_apart():
+    problem = posed(WELD)
+    good = problem.truth.best_known.x
+    closer = good * np.array([1.0 - 1e-9, 1.0, 1.0, 1.0])  # thinner weld: shear beyond its limit
+    value, violation = problem.judge(closer[None])
+    assert 1e-9 < violation[0] < 1e-6
+    about = scored(problem, closer[None], closer)
+    assert about["best"] == []
+    assert about["near"] == [[1, value[0]]]
+    run = replace(record([]), **about)
+    assert Yardstick([]).log_gap(run) == Yardstick([]).answer_log_gap(run) == 1.0
+    assert Yardstick([]).log_gap(run.nearly()) == Yardstick([]).answer_log_gap(run.nearly()) < -6.0
+    assert replace(run, violation=0.1).nearly().violation == 0.1
+
+
 def test_gap_is_relative_to_the_reference_and_clipped():
     yard = Yardstick([record([[1, 3.0]])])
     problem = posed(WELD)
