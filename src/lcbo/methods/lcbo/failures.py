@@ -19,7 +19,8 @@ def wall(z: Array, succeeded: Array, failed: Array) -> tuple[Array, float] | Non
 
     A logistic regression between the failures and the successes around ``z`` gives the direction. The wall
     stands between the last success and the first failure behind it, nearer to the success: a run comes as
-    close as it wants to, and few evaluations are lost on the way. ``None`` where failures and successes are mixed.
+    close as it wants to, and few evaluations are lost on the way. ``None`` where failures and successes
+    are mixed.
 
     Args:
         z: ``d``, the iterate.
