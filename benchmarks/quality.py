@@ -25,7 +25,7 @@ import numpy as np
 import lcbo
 from lcbo.problems import Benchmark
 
-CHECKPOINTS = (200, 400)
+CHECKPOINTS = (200, 500)
 
 
 @dataclass(frozen=True)
