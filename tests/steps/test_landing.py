@@ -282,3 +282,12 @@ def test_a_state_goes_through_json_without_loss() -> None:
     new = Landing(0.5)
     new.restore(json.loads(json.dumps(Landing(0.5).state())))
     assert new.state() == Landing(0.5).state()
+
+
+@pytest.mark.parametrize("before", [0, 1, 3])
+def test_another_number_of_terms_starts_anew(before: int) -> None:
+    landing = fresh(flat(before), 0.5)
+    landing.expect(flat(before), np.array([RADIUS, 0.0]))
+    assert landing.observe(flat(2, value=5.0), RADIUS, RADIUS) == 0.0
+    np.testing.assert_array_equal(landing.bend, np.zeros(2))
+    assert landing.margin(flat(2), RADIUS).shape == (2,)

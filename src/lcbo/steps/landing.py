@@ -58,6 +58,7 @@ class Landing:
             self.bend = np.zeros(len(slopes))
             self.variation = np.square(FIRST_BEND * slopes / radius)
             self.scatter = np.full(len(slopes), FIRST_SCATTER**2)
+            self.expected = None
         if self.expected is None or length == 0.0:
             return 0.0
         actual = local.values * local.scale[1:]
