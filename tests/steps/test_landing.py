@@ -291,3 +291,14 @@ def test_another_number_of_terms_starts_anew(before: int) -> None:
     assert landing.observe(flat(2, value=5.0), RADIUS, RADIUS) == 0.0
     np.testing.assert_array_equal(landing.bend, np.zeros(2))
     assert landing.margin(flat(2), RADIUS).shape == (2,)
+
+
+def test_a_landing_where_no_step_aimed_teaches_nothing() -> None:
+    """After a failed iterate a run goes half of the way back: what was expected there is not known here."""
+    bowls, x = Bowls(), np.full(DIM, 0.5)
+    landing = walked(bowls, directions(5))
+    learned, step = landing.bend.copy(), directions(1)[0]
+    landing.observe(bowls.at(x), 0.0, RADIUS)
+    landing.expect(bowls.at(x), step)
+    assert landing.observe(bowls.at(x + 0.5 * step), 0.5 * RADIUS, RADIUS) == 0.0
+    np.testing.assert_array_equal(landing.bend, learned)
