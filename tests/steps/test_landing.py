@@ -302,3 +302,16 @@ def test_a_landing_where_no_step_aimed_teaches_nothing() -> None:
     landing.expect(bowls.at(x), step)
     assert landing.observe(bowls.at(x + 0.5 * step), 0.5 * RADIUS, RADIUS) == 0.0
     np.testing.assert_array_equal(landing.bend, learned)
+
+
+@pytest.mark.parametrize("deviation", [0.0, 1e-3])
+def test_a_step_much_shorter_than_the_radius_teaches_little(deviation: float) -> None:
+    """The model changed by more than it knew of; the step was too short to have anything to do with it."""
+    here = flat(1, deviation=deviation)
+    landing = fresh(here, 0.5)
+    step = np.array([1e-9, 0.0])
+    landing.expect(here, step)
+    landing.observe(replace(here, u=here.u + step, values=np.full(1, 0.01)), 1e-9, RADIUS)
+    slope = 2.0
+    assert 0.0 <= landing.bend[0] <= slope / RADIUS
+    assert landing.variation[0] <= (slope / RADIUS) ** 2

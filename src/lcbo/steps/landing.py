@@ -69,7 +69,10 @@ class Landing:
         error = actual - self.expected[1:]
         change = np.maximum(slopes * length, 1e-300)
         rest = error - self.bend * length**2
-        surprise, noise = error / length**2 - self.bend, var / length**4
+        # A step much shorter than the radius shows no bend; what else it shows must not look like one.
+        most = slopes / radius
+        surprise = np.minimum(np.maximum(error / length**2 - self.bend, -most), most)
+        noise = var / length**4
         self.bend = self.bend + GAIN * self.variation / (self.variation + noise + 1e-300) * surprise
         seen = np.maximum(surprise**2 - noise, 0.0)
         kept = (1.0 - FORGET) * self.variation + FORGET * seen
