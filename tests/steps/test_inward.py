@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from lcbo.steps.inward import SHORTEST, inward
+from lcbo.steps.inward import SHORTEST, WEIGHT, inward
 from lcbo.steps.landing import Landing
 from lcbo.steps.linearized import LinearizedStep, Radius
 from lcbo.steps.step import Iterate, LocalPosterior, Step
@@ -166,3 +166,22 @@ def test_from_outside_no_probe_goes_farther_out(seed: int) -> None:
     point = inward(outside, probe, Fixed(0.02))
     assert np.linalg.norm(point - local.u) >= SHORTEST * length
     assert (outside.slopes @ (point - local.u) / size).max() < 1e-6
+    # One that goes inward already is as good as it can be.
+    sides = np.sign(outside.slopes @ move)
+    toward = replace(outside, slopes=-sides[:, None] * outside.slopes)
+    np.testing.assert_array_equal(inward(toward, probe, Fixed(0.02)), probe)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_that_hardly_meet_are_missed_by_little(seed: int) -> None:
+    """Staying costs nothing and a probe gains at most 1/2: what is missed is at most that over the weight."""
+    rng = np.random.default_rng(seed)
+    local, probe = random_case(seed, 10, 15)
+    length = float(np.linalg.norm(probe - local.u))
+    spread = 10.0 ** -rng.uniform(1.0, 12.0) * rng.standard_normal(local.slopes.shape)
+    slopes = rng.choice([-1.0, 1.0], (15, 1)) * (np.ones(10) + spread)
+    hard = replace(local, values=np.zeros(15), slopes=slopes)
+    point = inward(hard, probe, Fixed())
+    assert np.all((point >= 0.0) & (point <= 1.0))
+    if not np.array_equal(point, probe):
+        assert np.maximum(reached(hard, point, length), 0.0).sum() <= 0.5 / WEIGHT + 1e-9
