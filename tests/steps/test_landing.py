@@ -315,3 +315,19 @@ def test_a_step_much_shorter_than_the_radius_teaches_little(deviation: float) ->
     slope = 2.0
     assert 0.0 <= landing.bend[0] <= slope / RADIUS
     assert landing.variation[0] <= (slope / RADIUS) ** 2
+
+
+@pytest.mark.parametrize("value", [-1.0, 0.0, 1e9])
+@pytest.mark.parametrize("changed", [0.0, 1e9])
+def test_what_is_flat_teaches_nothing_and_breaks_nothing(value: float, changed: float) -> None:
+    """A constant output: its slope is exactly zero, and shares of its linear change do not exist."""
+    sloped = flat(1)
+    here = replace(sloped, values=np.array([value]), slopes=np.zeros((1, 2)), objective=np.zeros(2))
+    landing = fresh(here, 0.9)
+    step = np.array([RADIUS, 0.0])
+    landing.expect(here, step)
+    there = replace(here, u=here.u + step, value=changed, values=here.values + changed)
+    assert landing.observe(there, RADIUS, RADIUS) == 0.0
+    np.testing.assert_array_equal(landing.margin(there, RADIUS), [0.0])
+    np.testing.assert_array_equal(landing.bend, [0.0])
+    assert 0.0 <= landing.margin(sloped, RADIUS)[0] <= MOST * 2.0 * RADIUS

@@ -67,7 +67,7 @@ class Landing:
         actual = local.values * local.scale[1:]
         var = np.square(local.deviations * local.scale[1:])
         error = actual - self.expected[1:]
-        change = np.maximum(slopes * length, 1e-300)
+        change = slopes * length
         rest = error - self.bend * length**2
         # A step much shorter than the radius shows no bend; what else it shows must not look like one.
         most = slopes / radius
@@ -77,14 +77,16 @@ class Landing:
         seen = np.maximum(surprise**2 - noise, 0.0)
         kept = (1.0 - FORGET) * self.variation + FORGET * seen
         self.variation = np.maximum(kept, 1e-12 * np.square(slopes))
-        relative = np.minimum(np.maximum(rest**2 - var, 0.0) / change**2, 1.0)
+        relative = np.minimum(np.maximum(rest**2 - var, 0.0), change**2) / np.maximum(change**2, 1e-300)
         self.scatter = (1.0 - RECENT) * self.scatter + RECENT * relative
 
-        missed = local.value * local.scale[0] - self.expected[0]
-        linear = np.linalg.norm(local.objective) * local.scale[0] * length
-        worst = _visible(missed, local.deviation * local.scale[0]) / max(float(linear), 1e-300)
-        near = actual > -NEAR * change
-        return float(max(worst, np.max(_visible(rest, np.sqrt(var))[near] / change[near], initial=0.0)))
+        objective = float(np.linalg.norm(local.objective)) * local.scale[0] * length
+        linear = np.array([objective, *change])
+        missed = np.array([local.value * local.scale[0] - self.expected[0], *rest])
+        deviations = np.array([local.deviation, *local.deviations]) * local.scale
+        # What is flat has no change to compare with.
+        near = np.array([True, *(actual > -NEAR * change)]) & (linear > 0.0)
+        return float(np.max(_visible(missed, deviations)[near] / linear[near], initial=0.0))
 
     def expect(self, local: LocalPosterior, step: Array) -> None:
         """Take note of where a step should land."""
@@ -132,6 +134,7 @@ class Landing:
         )
 
 
-def _visible(error: Any, deviation: Any) -> Any:
+def _visible(error: Array, deviation: Array) -> Array:
     """The part of an error beyond what its own uncertainty explains."""
-    return np.sqrt(np.maximum(np.square(error) - np.square(VISIBLE * deviation), 0.0))
+    part: Array = np.sqrt(np.maximum(np.square(error) - np.square(VISIBLE * deviation), 0.0))
+    return part
