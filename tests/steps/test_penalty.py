@@ -15,8 +15,8 @@ DIM, RHO = 5, 7.0
 def penalty_gradient(
     objective: np.ndarray, values: np.ndarray, slopes: np.ndarray, equality: np.ndarray, rho: float
 ) -> np.ndarray:
-    nowhere, certain = np.zeros(len(objective)), np.zeros(len(values))
-    local = LocalPosterior(nowhere, objective, values, slopes, certain, equality)
+    nowhere, certain, units = np.zeros(len(objective)), np.zeros(len(values)), np.ones(1 + len(values))
+    local = LocalPosterior(nowhere, 0.0, objective, 0.0, values, slopes, certain, equality, units)
     return penalty.penalty_gradient(local, rho)
 
 

@@ -7,10 +7,11 @@ import json
 import numpy as np
 import pytest
 
-from lcbo.steps.linearized import LinearizedStep, Margin, Radius
+from lcbo.steps.landing import INSIDE, Landing
+from lcbo.steps.linearized import LinearizedStep, Radius
 from lcbo.steps.penalty import PenaltyStep
 from lcbo.steps.schedules import Power
-from lcbo.steps.step import Iterate, LocalPosterior, Step
+from lcbo.steps.step import Iterate, LocalPosterior, Step, unit
 
 NOWHERE = np.zeros(2)
 
@@ -19,44 +20,108 @@ def local(value: float = -1.0, deviation: float = 0.0, equality: bool = False) -
     """A slope to the west, and one term that grows to the west as well."""
     return LocalPosterior(
         u=np.array([0.5, 0.5]),
+        value=0.0,
         objective=np.array([1.0, 0.0]),
+        deviation=0.0,
         values=np.array([value]),
         slopes=np.array([[-1.0, 0.0]]),
         deviations=np.array([deviation]),
         equality=np.array([equality]),
+        scale=np.ones(2),
     )
 
 
-def linearized() -> LinearizedStep:
-    return LinearizedStep(Radius(0.1, 0.02, 0.5), Margin(2.0))
+def linearized(probability: float = 0.5) -> LinearizedStep:
+    return LinearizedStep(Radius(0.1, 1e-6, 0.5), Landing(probability))
 
 
 @pytest.mark.parametrize("step", [linearized(), PenaltyStep(10.0, 0.1, normalize=True)])
 def test_a_free_step_goes_downhill_by_its_length(step: Step) -> None:
     moved = step(local(), NOWHERE, 1, None)
-    np.testing.assert_allclose(moved.u, [0.4, 0.5], atol=1e-12)
-    np.testing.assert_allclose(moved.step, [-0.1, 0.0], atol=1e-12)
-    assert step.info(1)["step"] == 0.1
+    np.testing.assert_allclose(moved.u, [0.4, 0.5], atol=1e-7)
+    np.testing.assert_allclose(moved.step, [-0.1, 0.0], atol=1e-7)
+    assert step.info(1)["step"] == pytest.approx(0.1)
 
 
-def test_margin_is_deviations_and_a_trace_of_the_radius_for_inequalities_only() -> None:
-    margin = Margin(2.0)
-    assert margin(local(deviation=0.3), 0.1) == pytest.approx([0.6 + 1e-4])
-    assert margin(local(deviation=0.3, equality=True), 0.1) == pytest.approx([0.0])
+@pytest.mark.parametrize(
+    ("equality", "end"), [(False, -0.05 + INSIDE * 0.1), (True, -0.05)], ids=["inequality", "equality"]
+)
+def test_linearized_step_stops_just_inside_an_inequality_and_at_an_equality(
+    equality: bool, end: float
+) -> None:
+    """The term is -0.05 here and 0.05 at the end of a full step."""
+    moved = linearized()(local(value=-0.05, equality=equality), NOWHERE, 1, None)
+    np.testing.assert_allclose(moved.step, [end, 0.0], atol=1e-6)
 
 
-def test_linearized_step_stops_at_the_margin() -> None:
-    """The term is -0.05 here and 0.05 at the end of a full step; two deviations are 0.02."""
-    moved = linearized()(local(value=-0.05, deviation=0.01), NOWHERE, 1, None)
-    assert moved.step[0] == pytest.approx(-0.03, abs=3e-4)
+def test_the_surer_a_landing_must_be_the_farther_inside_it_aims() -> None:
+    ends = [linearized(p)(local(-0.05, 0.01), NOWHERE, 1, None).step[0] for p in (0.5, 0.8, 0.99)]
+    assert ends[0] < ends[1] < ends[2] < 0.0
 
 
-def test_linearized_step_keeps_its_radius_as_state() -> None:
+def test_the_margin_of_a_linearized_step_is_its_landing_s_and_others_keep_none() -> None:
+    step = linearized(0.9)
+    step(local(), NOWHERE, 1, None)
+    here = local(-0.01, 0.01)
+    np.testing.assert_array_equal(step.margin(here, 0.05), step.landing.margin(here, 0.05))
+    assert step.margin(here, 0.05)[0] > 0.01
+    np.testing.assert_array_equal(PenaltyStep(10.0, 0.1, normalize=True).margin(here, 0.05), [0.0])
+
+
+def test_linearized_step_goes_on_from_its_state() -> None:
     step, other = linearized(), linearized()
-    step(local(), np.array([-0.1, 0.0]), 1, None)
-    assert step.info(2)["step"] > 0.1
+    first = step(local(), NOWHERE, 1, None)
+    step(local(-0.9), first.step, 2, None)
     other.restore(json.loads(json.dumps(step.state())))
-    assert other.info(2) == step.info(2)
+    assert other.info(3) == step.info(3)
+    here, last = local(-0.05, 0.01), np.array([-0.1, 0.01])
+    np.testing.assert_array_equal(other(here, last, 3, 0.5).u, step(here, last, 3, 0.5).u)
+    assert other.state() == step.state()
+
+
+def test_a_state_without_landings_keeps_its_radius() -> None:
+    step = linearized()
+    step.restore({"radius": 0.03})
+    assert step.info(1) == {"step": 0.03}
+    assert step.landing.expected is None
+
+
+class Disk:
+    """A linear objective over two disks that hold a corner between them: ``|x - m|^2 <= r^2`` each."""
+
+    centers = np.array([[0.3, 0.5], [0.7, 0.5]])
+    radius = 0.3
+    best = np.array([0.5, 0.5 - np.sqrt(0.3**2 - 0.2**2)])
+
+    def constraints(self, x: np.ndarray) -> np.ndarray:
+        return np.square(x - self.centers).sum(1) - self.radius**2
+
+    def at(self, x: np.ndarray) -> LocalPosterior:
+        """What a model that knows value and slope exactly would say."""
+        goal = np.array([0.1, 1.0])
+        return LocalPosterior(
+            u=x,
+            value=float(goal @ x),
+            objective=goal,
+            deviation=0.0,
+            values=self.constraints(x),
+            slopes=2.0 * (x - self.centers),
+            deviations=np.zeros(2),
+            equality=np.zeros(2, bool),
+            scale=np.ones(3),
+        )
+
+
+def test_a_run_of_steps_lands_inside_convex_constraints_and_ends_at_their_corner() -> None:
+    """A plain linearization lands outside every time: the error is the squared length of the step."""
+    problem, step = Disk(), linearized()
+    here = Iterate.start(np.array([0.5, 0.6]))
+    worst = []
+    for k in range(1, 61):
+        here = step(problem.at(here.u), here.step, k, None)
+        worst.append(problem.constraints(here.u).max())
+    assert max(worst[6:]) <= 0.0
+    np.testing.assert_allclose(here.u, problem.best, atol=1e-4)
 
 
 def test_penalty_step_follows_its_schedules_and_keeps_nothing() -> None:
@@ -72,3 +137,8 @@ def test_an_iterate_is_restored_from_json() -> None:
     np.testing.assert_array_equal(again.u, moved.u)
     np.testing.assert_array_equal(again.step, moved.step)
     assert not Iterate.start(moved.u).step.any()
+
+
+def test_unit_leaves_zero_alone() -> None:
+    np.testing.assert_allclose(unit(np.array([3e6, -4e6])), [0.6, -0.8])
+    np.testing.assert_array_equal(unit(np.zeros(2)), np.zeros(2))

@@ -28,11 +28,11 @@ def inward(local: LocalPosterior, probe: Array, step: Step) -> Array:
         return probe
     slopes = local.slopes[rows] / norms[rows, None]
     offset = (local.values + step.margin(local, length))[rows] / (norms[rows] * length)
+    # Where the iterate itself is outside, a probe only has to keep from going farther out.
+    offset = np.clip(offset, -3.0, 0.0)
     wanted = move / length
     if not (offset + slopes @ wanted > 0.0).any():
         return probe
-    # Where the iterate itself is outside, a probe only has to keep from going farther out.
-    offset = np.clip(offset, -3.0, 0.0)
     low, high = -local.u / length, (1.0 - local.u) / length
     one_sided = np.zeros(len(offset), dtype=bool)
     turned = elastic_step(-wanted, slopes, offset, one_sided, low, high, WEIGHT, np.eye(len(move))).step

@@ -26,6 +26,7 @@ FIRST_SCATTER = 0.01  # of the linear change
 MOST = 0.2  # a margin is never more than this share of the linear change, or than what is unknown
 INSIDE = 1e-3  # of the linear change: lands a step just inside an inequality that is known exactly
 NEAR = 2.0  # radii within which a term may become active
+ASTRAY = 1e-6  # of the length of a step: one that ends farther from its aim is another step
 VISIBLE = 2.0  # standard deviations of the value by which an error counts as one
 
 
@@ -36,6 +37,7 @@ class Landing:
     Attributes:
         probability: wanted, that a step lands inside all inequalities that are near.
         expected: ``1 + T``, objective and terms where the last step was to land, in user units.
+        aim: ``d``, that point of the working cube.
         bend: ``T``, expected error of a landing over the squared length of its step, in user units.
         variation: ``T``, variance of the bend.
         scatter: ``T``, mean square of the errors that the bend does not explain, over the linear change.
@@ -43,6 +45,7 @@ class Landing:
 
     probability: float
     expected: Array | None = None
+    aim: Array | None = None
     bend: Array = field(default_factory=lambda: np.zeros(0))
     variation: Array = field(default_factory=lambda: np.zeros(0))
     scatter: Array = field(default_factory=lambda: np.zeros(0))
@@ -54,40 +57,49 @@ class Landing:
         can be told from the uncertainty of the values; 0 where there was nothing to compare.
         """
         slopes = np.linalg.norm(local.slopes, axis=1) * local.scale[1:]
-        known, old = self.expected, len(self.bend)
-        if old != len(slopes):  # at first, and where a wall of failures, the last term, comes or goes
-            self.bend = np.concatenate([self.bend, np.zeros(len(slopes))])[: len(slopes)]
-            first = np.square(FIRST_BEND * slopes / radius)
-            self.variation = np.concatenate([self.variation, first[old:]])[: len(slopes)]
-            self.scatter = np.concatenate([self.scatter, np.full(len(slopes), FIRST_SCATTER**2)])[
-                : len(slopes)
-            ]
-        if known is None or len(known) != 1 + len(slopes) or length == 0.0:
+        if len(self.bend) != len(
+            slopes
+        ):  # at first, and where a wall of failures, the last term, comes or goes
+            kept, size = len(self.bend), len(slopes)
+            self.bend = np.append(self.bend, np.zeros(size))[:size]
+            self.variation = np.append(self.variation, np.square(FIRST_BEND * slopes / radius)[kept:])[:size]
+            self.scatter = np.append(self.scatter, np.full(size, FIRST_SCATTER**2))[:size]
+            self.expected = None
+        if self.expected is None or not self._landed(local.u, length):
             return 0.0
         actual = local.values * local.scale[1:]
         var = np.square(local.deviations * local.scale[1:])
-        error = actual - known[1:]
-        change = np.maximum(slopes * length, 1e-300)
+        error = actual - self.expected[1:]
+        change = slopes * length
         rest = error - self.bend * length**2
-        surprise, noise = error / length**2 - self.bend, var / length**4
+        # A step much shorter than the radius shows no bend; what else it shows must not look like one.
+        most = slopes / radius
+        surprise = np.minimum(np.maximum(error / length**2 - self.bend, -most), most)
+        noise = var / length**4
         self.bend = self.bend + GAIN * self.variation / (self.variation + noise + 1e-300) * surprise
         seen = np.maximum(surprise**2 - noise, 0.0)
-        kept = (1.0 - FORGET) * self.variation + FORGET * seen
-        self.variation = np.maximum(kept, 1e-12 * np.square(slopes))
-        relative = np.minimum(np.maximum(rest**2 - var, 0.0) / change**2, 1.0)
+        variation = (1.0 - FORGET) * self.variation + FORGET * seen
+        self.variation = np.maximum(variation, 1e-12 * np.square(slopes))
+        relative = np.minimum(np.maximum(rest**2 - var, 0.0), change**2) / np.maximum(change**2, 1e-300)
         self.scatter = (1.0 - RECENT) * self.scatter + RECENT * relative
 
-        missed = local.value * local.scale[0] - known[0]
-        linear = np.linalg.norm(local.objective) * local.scale[0] * length
-        worst = _visible(missed, local.deviation * local.scale[0]) / max(float(linear), 1e-300)
-        near = actual > -NEAR * change
-        return float(max(worst, np.max(_visible(rest, np.sqrt(var))[near] / change[near], initial=0.0)))
+        objective = float(np.linalg.norm(local.objective)) * local.scale[0] * length
+        linear = np.array([objective, *change])
+        missed = np.array([local.value * local.scale[0] - self.expected[0], *rest])
+        deviations = np.array([local.deviation, *local.deviations]) * local.scale
+        # What is flat has no change to compare with.
+        near = np.array([True, *(actual > -NEAR * change)]) & (linear > 0.0)
+        return float(np.max(_visible(missed, deviations)[near] / linear[near], initial=0.0))
 
     def expect(self, local: LocalPosterior, step: Array) -> None:
         """Take note of where a step should land."""
         value = local.value + local.objective @ step + 0.5 * step @ local.hessian @ step
         ahead = [value, *(local.values + local.slopes @ step)]
-        self.expected = np.array(ahead) * local.scale
+        self.expected, self.aim = np.array(ahead) * local.scale, local.u + step
+
+    def _landed(self, u: Array, length: float) -> bool:
+        """Whether the last step led here: after a failure a run goes half of the way back."""
+        return self.aim is not None and float(np.linalg.norm(u - self.aim)) < ASTRAY * length
 
     def margin(self, local: LocalPosterior, length: float) -> Array:
         """Return what a move of some length must add to each term to land inside, ``T``; 0 for an equality.
@@ -110,6 +122,7 @@ class Landing:
         """Return all that was learned, as JSON values."""
         return {
             "expected": None if self.expected is None else self.expected.tolist(),
+            "aim": None if self.aim is None else self.aim.tolist(),
             "bend": self.bend.tolist(),
             "variation": self.variation.tolist(),
             "scatter": self.scatter.tolist(),
@@ -117,12 +130,15 @@ class Landing:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state."""
-        self.expected = None if state["expected"] is None else np.array(state["expected"])
+        self.expected, self.aim = (
+            None if state[name] is None else np.array(state[name]) for name in ("expected", "aim")
+        )
         self.bend, self.variation, self.scatter = (
             np.array(state[name], dtype=np.float64) for name in ("bend", "variation", "scatter")
         )
 
 
-def _visible(error: Any, deviation: Any) -> Any:
+def _visible(error: Array, deviation: Array) -> Array:
     """The part of an error beyond what its own uncertainty explains."""
-    return np.sqrt(np.maximum(np.square(error) - np.square(VISIBLE * deviation), 0.0))
+    part: Array = np.sqrt(np.maximum(np.square(error) - np.square(VISIBLE * deviation), 0.0))
+    return part
