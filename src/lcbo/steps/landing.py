@@ -70,7 +70,9 @@ class Landing:
         seen = np.maximum(surprise**2 - noise, 0.0)
         kept = (1.0 - FORGET) * self.variation + FORGET * seen
         self.variation = np.maximum(kept, 1e-12 * np.square(slopes))
-        relative = np.minimum(np.maximum(rest**2 - var, 0.0) / change**2, 1.0)
+        # Shares first: the square of a change that is next to nothing, of a constant term, is zero.
+        share, unsure = (np.minimum(np.abs(a) / change, 1e100) for a in (rest, np.sqrt(var)))
+        relative = np.minimum(np.maximum(share**2 - unsure**2, 0.0), 1.0)
         self.scatter = (1.0 - RECENT) * self.scatter + RECENT * relative
 
         missed = local.value * local.scale[0] - self.expected[0]
