@@ -26,6 +26,7 @@ FIRST_SCATTER = 0.05  # of the linear change
 MOST = 0.3  # a margin is never more than this share of the linear change, or than what is unknown
 INSIDE = 1e-3  # of the linear change: lands a step just inside an inequality that is known exactly
 NEAR = 2.0  # radii within which a term may become active
+LEAST_CHANGE = 1e-100  # in units of the output: a constant one has no slope to compare an error with
 VISIBLE = 2.0  # standard deviations of the value by which an error counts as one
 
 
@@ -63,21 +64,21 @@ class Landing:
         actual = local.values * local.scale[1:]
         var = np.square(local.deviations * local.scale[1:])
         error = actual - self.expected[1:]
-        change = np.maximum(slopes * length, 1e-300)
+        change = np.maximum(slopes * length, LEAST_CHANGE * local.scale[1:])
         rest = error - self.bend * length**2
         surprise, noise = error / length**2 - self.bend, var / length**4
         self.bend = self.bend + GAIN * self.variation / (self.variation + noise + 1e-300) * surprise
         seen = np.maximum(surprise**2 - noise, 0.0)
         kept = (1.0 - FORGET) * self.variation + FORGET * seen
         self.variation = np.maximum(kept, 1e-12 * np.square(slopes))
-        # Shares first: the square of a change that is next to nothing, of a constant term, is zero.
+        # Shares first: the square of the change of a constant term is next to nothing.
         share, unsure = (np.minimum(np.abs(a) / change, 1e100) for a in (rest, np.sqrt(var)))
         relative = np.minimum(np.maximum(share**2 - unsure**2, 0.0), 1.0)
         self.scatter = (1.0 - RECENT) * self.scatter + RECENT * relative
 
         missed = local.value * local.scale[0] - self.expected[0]
-        linear = np.linalg.norm(local.objective) * local.scale[0] * length
-        worst = _visible(missed, local.deviation * local.scale[0]) / max(float(linear), 1e-300)
+        linear = max(float(np.linalg.norm(local.objective)) * length, LEAST_CHANGE) * local.scale[0]
+        worst = _visible(missed, local.deviation * local.scale[0]) / linear
         near = actual > -NEAR * change
         return float(max(worst, np.max(_visible(rest, np.sqrt(var))[near] / change[near], initial=0.0)))
 
