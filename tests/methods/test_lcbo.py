@@ -74,29 +74,29 @@ def fitted_kernel(method: Lcbo) -> str:
     return method.model.now.gp.hyper.kernel
 
 
-def test_a_noise_free_run_is_quiet() -> None:
+def test_a_noise_free_run_explores_with_three_points() -> None:
     method = make()
     batches = run(method, 6)
     assert roles(batches[0]) == ["init"] * 6
     assert roles(batches[1]) == ["iterate"] * 5 + ["explore"] * 3  # four noise probes
     assert roles(batches[2]) == ["iterate"] + ["explore"] * 3
-    assert fitted_kernel(method) == "matern52"
+    assert (method.regime.level, method.window.size) == (0.0, 3 * DIM)
 
 
-def test_a_noisy_run_averages_with_rbf_and_one_more_point() -> None:
+def test_a_noisy_run_explores_with_one_more_point_and_a_longer_window() -> None:
     method = make()
     batches = run(method, 6, noisy(0.1))
     assert roles(batches[1]) == ["iterate"] * 5 + ["explore"] * 3
     assert roles(batches[2]) == ["iterate"] + ["explore"] * 4
-    assert fitted_kernel(method) == "rbf"
+    assert (method.regime.level, method.window.size) == (1.0, 5 * DIM)
 
 
-@pytest.mark.parametrize(("noise_var", "kernel"), [(0.0, "matern52"), (0.01, "rbf")])
-def test_known_noise_needs_no_probes(noise_var: float, kernel: str) -> None:
+@pytest.mark.parametrize(("noise_var", "explored"), [(0.0, 3), (0.01, 4)])
+def test_known_noise_needs_no_probes(noise_var: float, explored: int) -> None:
     method = make(noise_var=(noise_var, noise_var))
     batches = run(method, 4, noisy(noise_var**0.5))
     assert roles(batches[1]).count("iterate") == 1
-    assert fitted_kernel(method) == kernel
+    assert roles(batches[3]).count("explore") == explored
 
 
 @pytest.mark.parametrize(("budget", "probes"), [(None, 4), (1000, 4), (75, 3), (20, 0)])
@@ -249,7 +249,7 @@ def test_the_window_holds_the_most_recent_points() -> None:
     method.ask()
     assert method.model.now is not None
     recent = method.archive.u[method.archive.recent(2 * DIM)]
-    np.testing.assert_array_equal(method.model.now.gp.u.numpy(), recent)
+    np.testing.assert_array_equal(method.model.now.gp.u.numpy(), method.model.frame.local(recent))
     everything = make(window=None)
     run(everything, 3)
     assert everything.window.size is None
@@ -354,11 +354,11 @@ def test_state_has_a_version_and_one_entry_per_part() -> None:
     method = make()
     run(method, 3)
     state = method.state()
-    assert state["version"] == 2
+    assert state["version"] == 3
     assert {"iterate", "regime", "model", "step"} <= set(state)
     assert json.loads(json.dumps(state)) == state
 
 
 def test_state_of_an_unknown_version_is_refused() -> None:
-    with pytest.raises(ValueError, match="its state has version 3, this code reads 1 to 2"):
-        make().restore({**make().state(), "version": 3}, [])
+    with pytest.raises(ValueError, match="its state has version 4, this code reads 1 to 3"):
+        make().restore({**make().state(), "version": 4}, [])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 from lcbo.methods.base.archive import Archive
 from lcbo.methods.lcbo.local_model import Window
 from lcbo.methods.lcbo.options import LcboOptions
-from lcbo.methods.lcbo.regime import NOISY, QUIET, BatchSizes, NoiseRegime, retreat
+from lcbo.methods.lcbo.regime import CLEARLY_NOISY, BatchSizes, NoiseRegime, retreat
 from lcbo.methods.protocol import Setup
 from lcbo.models.repeats import Repeats
 from lcbo.steps.step import Iterate
@@ -27,37 +29,70 @@ def archive(outputs: list[float | None], u: np.ndarray | None = None) -> Archive
     return made
 
 
+def window_of(dim: int, per_variable: float | str | None, limit: int | None, level: float = 0.0) -> Window:
+    regime = NoiseRegime()
+    regime.level = level
+    return Window(dim, LcboOptions(window=per_variable, window_limit=limit), regime)
+
+
 @pytest.mark.parametrize(
     ("per_variable", "limit", "size"), [(3.0, None, 12), (3.0, 7, 7), (0.1, None, 2), (None, 7, None)]
 )
 def test_window_size(per_variable: float | None, limit: int | None, size: int | None) -> None:
-    window = Window(4, per_variable, limit)
+    window = window_of(4, per_variable, limit)
     assert window.size == size
     recent = window(archive([1.0] * 20))
     assert recent.tolist() == list(range(20))[-size if size else 0 :]
 
 
+@pytest.mark.parametrize(("level", "size"), [(0.0, 12), (0.5, 16), (1.0, 20)])
+def test_window_of_its_own_choice_grows_with_the_noise(level: float, size: int) -> None:
+    assert window_of(4, "auto", None, level).size == size
+    assert window_of(4, "auto", 13, level).size == min(size, 13)
+    assert window_of(4, 2.0, None, level).size == 8, "a chosen one is kept"
+
+
 def test_window_skips_failures() -> None:
-    assert Window(2, 1.0, None)(archive([1.0, 2.0, None, None])).tolist() == [0, 1]
+    assert window_of(2, 1.0, None)(archive([1.0, 2.0, None, None])).tolist() == [0, 1]
 
 
-@pytest.mark.parametrize(("noise", "regime"), [(0.0, QUIET), (0.01, QUIET), (0.3, NOISY)])
-def test_regime_is_noisy_when_repeats_scatter(noise: float, regime: object) -> None:
+@pytest.mark.parametrize(
+    ("noise", "level", "explore"),
+    [(0.0, 0.0, 3), (0.5 * CLEARLY_NOISY, 0.5, 4), (CLEARLY_NOISY, 1.0, 4), (10.0, 1.0, 4)],
+)
+def test_noise_level_is_that_of_repeats_over_the_scatter_of_all(
+    noise: float, level: float, explore: int
+) -> None:
+    """Repeats ``-s, 0, s`` have the standard deviation s; outputs -1 and 1 have 1."""
     told, repeats = archive([-1.0, 1.0]), Repeats((None,))
     for output in (noise, -noise, 0.0):
         repeats.add(np.zeros(2), np.array([output]))
-    mine, other = NoiseRegime(LcboOptions()), NoiseRegime(LcboOptions(kernel="rbf", delta=None))
+    mine, other = NoiseRegime(), NoiseRegime()
     mine.decide(told, repeats)
-    assert mine.now is regime
-    assert (mine.kernel, mine.delta) == (mine.now.kernel, mine.now.delta)
-    other.restore(mine.state())
-    assert other.now is regime
-    assert (other.kernel, other.delta) == ("rbf", 1.0)
+    assert mine.level == pytest.approx(level, abs=1e-12)
+    assert mine.window == pytest.approx(3.0 + 2.0 * level)
+    assert mine.explore in ({3, 4} if level == 0.5 else {explore})
+    other.restore(json.loads(json.dumps(mine.state())))
+    assert other.level == mine.level
+
+
+def test_noise_level_without_repeats_is_zero() -> None:
+    regime = NoiseRegime()
+    for told in ([1.0], [1.0, 1.0], [None, 2.0], [1e300, -1e300]):
+        regime.decide(archive(told), Repeats((None,)))
+        assert regime.level == 0.0
+
+
+@pytest.mark.parametrize(("index", "level"), [(0, 0.0), (1, 1.0)])
+def test_the_two_regimes_of_old_run_files_are_levels(index: int, level: float) -> None:
+    regime = NoiseRegime()
+    regime.restore({"index": index})
+    assert regime.level == level
 
 
 def test_no_batch_is_larger_than_the_budget() -> None:
     options = LcboOptions(explore=2000, repeats=lambda k: 10**k)
-    sizes = BatchSizes(options, NoiseRegime(options))
+    sizes = BatchSizes(options, NoiseRegime())
     assert sizes(2, setup(budget=12)) == (12, 12)
     assert sizes(2, setup(budget=5000)) == (100, 2000)
     assert sizes(3, setup()) == (1000, 2000)
@@ -66,9 +101,9 @@ def test_no_batch_is_larger_than_the_budget() -> None:
 @pytest.mark.parametrize(("noise_var", "repeats"), [(None, 5), (0.0, 1)])
 def test_only_unknown_noise_is_probed(noise_var: float | None, repeats: int) -> None:
     options = LcboOptions()
-    sizes = BatchSizes(options, NoiseRegime(options))
-    assert sizes(1, setup(noise_var=noise_var)) == (repeats, QUIET.explore)
-    assert sizes(2, setup(noise_var=noise_var)) == (1, QUIET.explore)
+    sizes = BatchSizes(options, NoiseRegime())
+    assert sizes(1, setup(noise_var=noise_var)) == (repeats, 3)
+    assert sizes(2, setup(noise_var=noise_var)) == (1, 3)
 
 
 def test_retreat_goes_halfway_back_when_all_evaluations_of_the_iterate_failed() -> None:

@@ -8,20 +8,24 @@ import textwrap
 import numpy as np
 import pytest
 import torch
+from scipy.stats import norm
 
 import lcbo
 from lcbo import Constraint, Objective, Problem, StoreError
 from lcbo.methods import registry
+from lcbo.methods.protocol import Setup
 from lcbo.optimizer.describe import (
     describe_run,
     describe_value,
     differences,
     fingerprint,
     rebuild_value,
+    renamed_options,
 )
 from lcbo.problem.sources import describe_problem, plain_problem, rebuild_problem
 from lcbo.problems.registry import from_source
 from lcbo.steps.schedules import Growth, Power
+from lcbo.terms import Terms
 
 
 def through_json(value):
@@ -208,6 +212,22 @@ class TestFunctions:
         assert len(answers) == 1
 
 
+class TestOldOptions:
+    def test_british_names_are_read(self):
+        stored = {"standardise": True, "step": "linearised"}
+        assert renamed_options(stored, "lcbo") == {"standardize": True, "step": "linearized"}
+
+    @pytest.mark.parametrize("margin", [0.0, 1.0, 2.5, 40.0])
+    def test_margin_of_old_runs_is_a_probability(self, margin):
+        """One standard deviation of the normal distribution is kept with a probability of 0.841."""
+        (landing,) = renamed_options({"margin": margin}, "lcbo").values()
+        assert landing == pytest.approx(norm.cdf(margin), abs=1e-8)
+        registry.make("lcbo", Setup(2, 1, Terms(), (None,), 9, 2, np.zeros((0, 2)), 0), {"landing": landing})
+
+    def test_margin_of_another_method_is_its_own(self):
+        assert renamed_options({"margin": 0.5}, "slsqp") == {"margin": 0.5}
+
+
 class TestDifferences:
     def test_equal_runs_have_none(self):
         assert differences(described(), described()) == []
@@ -218,7 +238,7 @@ class TestDifferences:
                 {"a": (0, 2), "e": (-2, 2)}, ["c <= 0.75", "0 <= d"], Objective("f", maximize=True)
             ),
             method="lcbo-paper",
-            options={"eta": Power(2.0, 0.5), "margin": 2.0},
+            options={"eta": Power(2.0, 0.5), "landing": 0.25},
             x0=None,
             n_init=4,
             data=[(np.array([0.25, 0.5]), {"f": 1.0, "c": 2.5})],
@@ -237,7 +257,7 @@ class TestDifferences:
             'method: the run has "lcbo"; now it is "lcbo-paper"',
             "options.delta: the run has 0.1; now there is none",
             "options.eta.Power: the run has [1.0, 0.5]; now it is [2.0, 0.5]",
-            "options.margin: the run has none; now it is 2.0",
+            "options.landing: the run has none; now it is 0.25",
             "x0: the run has [[0.5, 1.0]]; now it is null",
             "n_init: the run has 3; now it is 4",
             'data: the run has [[[0.25, 0.0], {"c": 2.0, "f": 1.0}]]; '

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
 from functools import partial
 from importlib.metadata import version
+from statistics import NormalDist
 from types import CodeType
 from typing import Any
 
@@ -92,14 +93,21 @@ _OLD_NAMES = {
     "optimiser_options": "optimizer_options",
 }
 _OLD_VALUES = {"linearised": "linearized"}
+SUREST = 1.0 - 1e-9  # what a large margin becomes: a probability is below 1
 
 
-def renamed_options(stored: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a method's options under today's names; run files before version 0.2 have the British ones."""
+def renamed_options(stored: Mapping[str, Json], method: str) -> dict[str, Json]:
+    """Return a method's options under today's names; run files before version 0.2 have the British ones.
+
+    The ``margin`` of the LCBO family was a number of standard deviations kept from an inequality; that of
+    a normal distribution with the probability ``landing``, where one inequality is near.
+    """
     today = {
         _OLD_NAMES.get(name, name): _OLD_VALUES.get(value, value) if isinstance(value, str) else value
         for name, value in stored.items()
     }
+    if method.startswith("lcbo") and "margin" in today:
+        today["landing"] = min(NormalDist().cdf(today.pop("margin")), SUREST)
     return dict(sorted(today.items()))
 
 

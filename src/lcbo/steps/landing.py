@@ -39,7 +39,7 @@ class Landing:
         expected: ``1 + T``, objective and terms where the last step was to land, in user units.
         aim: ``d``, that point of the working cube.
         bend: ``T``, expected error of a landing over the squared length of its step, in user units.
-        variation: ``T``, variance of the bend.
+        wobble: ``T``, standard deviation of the bend.
         scatter: ``T``, mean square of the errors that the bend does not explain, over the linear change.
     """
 
@@ -47,7 +47,7 @@ class Landing:
     expected: Array | None = None
     aim: Array | None = None
     bend: Array = field(default_factory=lambda: np.zeros(0))
-    variation: Array = field(default_factory=lambda: np.zeros(0))
+    wobble: Array = field(default_factory=lambda: np.zeros(0))
     scatter: Array = field(default_factory=lambda: np.zeros(0))
 
     def observe(self, local: LocalPosterior, length: float, radius: float) -> float:
@@ -56,39 +56,37 @@ class Landing:
         Returns the worst error of objective and near terms as a share of the linear change, as far as it
         can be told from the uncertainty of the values; 0 where there was nothing to compare.
         """
-        slopes = np.linalg.norm(local.slopes, axis=1) * local.scale[1:]
-        if len(self.bend) != len(
-            slopes
-        ):  # at first, and where a wall of failures, the last term, comes or goes
+        scale, slopes = local.scale[1:], np.linalg.norm(local.slopes, axis=1)
+        if len(self.bend) != len(slopes):  # at first, and where a wall of failures, the last term, changes
             kept, size = len(self.bend), len(slopes)
             self.bend = np.append(self.bend, np.zeros(size))[:size]
-            self.variation = np.append(self.variation, np.square(FIRST_BEND * slopes / radius)[kept:])[:size]
+            self.wobble = np.append(self.wobble, (FIRST_BEND * slopes / radius * scale)[kept:])[:size]
             self.scatter = np.append(self.scatter, np.full(size, FIRST_SCATTER**2))[:size]
             self.expected = None
         if self.expected is None or not self._landed(local.u, length):
             return 0.0
-        actual = local.values * local.scale[1:]
-        var = np.square(local.deviations * local.scale[1:])
-        error = actual - self.expected[1:]
+        # In standardized outputs from here on: squares of user units may leave the range of numbers.
+        bend, variation = self.bend / scale, np.square(self.wobble / scale)
+        var = np.square(local.deviations)
+        error = local.values - self.expected[1:] / scale
         change = slopes * length
-        rest = error - self.bend * length**2
+        rest = error - bend * length**2
         # A step much shorter than the radius shows no bend; what else it shows must not look like one.
         most = slopes / radius
-        surprise = np.minimum(np.maximum(error / length**2 - self.bend, -most), most)
+        surprise = np.minimum(np.maximum(error / length**2 - bend, -most), most)
         noise = var / length**4
-        self.bend = self.bend + GAIN * self.variation / (self.variation + noise + 1e-300) * surprise
+        bend = bend + GAIN * variation / (variation + noise + 1e-300) * surprise
         seen = np.maximum(surprise**2 - noise, 0.0)
-        variation = (1.0 - FORGET) * self.variation + FORGET * seen
-        self.variation = np.maximum(variation, 1e-12 * np.square(slopes))
+        variation = (1.0 - FORGET) * variation + FORGET * seen
+        self.bend, self.wobble = bend * scale, np.sqrt(np.maximum(variation, 1e-12 * slopes**2)) * scale
         relative = np.minimum(np.maximum(rest**2 - var, 0.0), change**2) / np.maximum(change**2, 1e-300)
         self.scatter = (1.0 - RECENT) * self.scatter + RECENT * relative
 
-        objective = float(np.linalg.norm(local.objective)) * local.scale[0] * length
-        linear = np.array([objective, *change])
-        missed = np.array([local.value * local.scale[0] - self.expected[0], *rest])
-        deviations = np.array([local.deviation, *local.deviations]) * local.scale
+        linear = np.array([np.linalg.norm(local.objective) * length, *change])
+        missed = np.array([local.value - self.expected[0] / local.scale[0], *rest])
+        deviations = np.array([local.deviation, *local.deviations])
         # What is flat has no change to compare with.
-        near = np.array([True, *(actual > -NEAR * change)]) & (linear > 0.0)
+        near = np.array([True, *(local.values > -NEAR * change)]) & (linear > 0.0)
         return float(np.max(_visible(missed, deviations)[near] / linear[near], initial=0.0))
 
     def expect(self, local: LocalPosterior, step: Array) -> None:
@@ -124,7 +122,7 @@ class Landing:
             "expected": None if self.expected is None else self.expected.tolist(),
             "aim": None if self.aim is None else self.aim.tolist(),
             "bend": self.bend.tolist(),
-            "variation": self.variation.tolist(),
+            "wobble": self.wobble.tolist(),
             "scatter": self.scatter.tolist(),
         }
 
@@ -133,8 +131,8 @@ class Landing:
         self.expected, self.aim = (
             None if state[name] is None else np.array(state[name]) for name in ("expected", "aim")
         )
-        self.bend, self.variation, self.scatter = (
-            np.array(state[name], dtype=np.float64) for name in ("bend", "variation", "scatter")
+        self.bend, self.wobble, self.scatter = (
+            np.array(state[name], dtype=np.float64) for name in ("bend", "wobble", "scatter")
         )
 
 

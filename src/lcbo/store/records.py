@@ -82,7 +82,9 @@ def _parsed(texts: Iterable[str]) -> list[Any]:
 def meta_in(db: sqlite3.Connection, path: Path) -> dict[str, Any]:
     """Return the facts of the run."""
     facts = {key: json.loads(value) for key, value in _rows(db, path, "meta")}
-    return facts | {"options": renamed_options(facts["options"])} if "options" in facts else facts
+    if "options" in facts:
+        facts["options"] = renamed_options(facts["options"], facts["method"])
+    return facts
 
 
 def owner_in(db: sqlite3.Connection, path: Path) -> Owner | None:

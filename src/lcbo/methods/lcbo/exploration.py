@@ -25,6 +25,7 @@ from lcbo.types import Array
 
 SIGNAL = 2.0  # a probe's change of an output, in standard deviations of its noise
 NEAREST, FARTHEST = 0.1, 0.2  # the box without noise is at most, with noise at most this wide
+SAME = 1e-3  # of the distance from the iterate: points closer together teach the same
 PENDING_REACH = 4096  # how many of the latest proposals may still be pending
 
 
@@ -69,8 +70,21 @@ class Exploration:
             to_array(self.explorer(gp, to_tensor(frame.local(iterate), gp.u), count, box, rng))
         )
         if local is not None and self._options.inward:
-            points = np.array([inward(local, point, self._step) for point in points]).reshape(points.shape)
+            points = self._turned(local, points, frame.warp.bent(known))
         return frame.warp.straight(points)
+
+    def _turned(self, local: LocalPosterior, points: Array, known: Array) -> Array:
+        """Return the points, ``count x d`` of the working cube, on the feasible side.
+
+        Different points, or the same one asked for again, may be turned to one and the same: a point that
+        would repeat one that is known or turned already stays where it is.
+        """
+        taken = known
+        for point in points:
+            turned = inward(local, point, self._step)
+            again = np.linalg.norm(taken - turned, axis=1) <= SAME * np.linalg.norm(turned - local.u)
+            taken = np.concatenate([taken, [point if again.any() else turned]])
+        return taken[len(known) :]
 
     def _delta(self, local: LocalPosterior | None, k: int) -> float:
         """Half-width of the box: the length of a step, or where the signal stands out of the noise.

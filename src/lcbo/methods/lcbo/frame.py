@@ -44,7 +44,8 @@ class Warp:
             return z
         q, low, high = self._curve()
         u = np.clip((low + self._turned(z) * (high - low)) ** (1.0 / q) - SHIFT, 0.0, 1.0)
-        return np.where(self.log_power == 0.0, z, self._turned(u))
+        at_bound = (z == 0.0) | (z == 1.0)  # must not be left by rounding
+        return np.where(at_bound | (self.log_power == 0.0), z, self._turned(u))
 
     def slope(self, u: Array) -> Array:
         """Return ``dz/du`` of every variable at points of the unit cube, ``... x d``."""
