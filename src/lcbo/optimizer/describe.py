@@ -107,7 +107,7 @@ def renamed_options(stored: Mapping[str, Json], method: str) -> dict[str, Json]:
         for name, value in stored.items()
     }
     if method.startswith("lcbo") and "margin" in today:
-        today["landing"] = min(NormalDist().cdf(today.pop("margin")), SUREST)
+        today["landing"] = min(NormalDist().cdf(float(today.pop("margin"))), SUREST)
     return dict(sorted(today.items()))
 
 
