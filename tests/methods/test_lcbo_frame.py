@@ -84,9 +84,7 @@ def test_frame_goes_there_and_back(width: float) -> None:
     z = np.clip(center + width * np.random.default_rng(1).standard_normal((20, 3)), 0.0, 1.0)
     np.testing.assert_allclose(frame.working(frame.placed(z)), z, rtol=0.0, atol=1e-15)
     u = MIXED.straight(z)
-    np.testing.assert_allclose(
-        MIXED.straight(frame.working(frame.local(u))), u, rtol=0.0, atol=1e-12
-    )
+    np.testing.assert_allclose(MIXED.straight(frame.working(frame.local(u))), u, rtol=0.0, atol=1e-12)
 
 
 def test_the_whole_frame_changes_nothing() -> None:
@@ -179,9 +177,7 @@ def test_local_posterior_is_that_of_the_working_cube() -> None:
         shift = h * np.eye(3)[i]
         ahead, behind = model.at(z + shift), model.at(z - shift)
         assert here.objective[i] == pytest.approx((ahead.value - behind.value) / (2.0 * h), rel=1e-5)
-        assert here.slopes[0, i] == pytest.approx(
-            (ahead.values[0] - behind.values[0]) / (2.0 * h), rel=1e-5
-        )
+        assert here.slopes[0, i] == pytest.approx((ahead.values[0] - behind.values[0]) / (2.0 * h), rel=1e-5)
     belief = model.belief(MIXED.straight(z))
     assert belief is not None
     assert here.value * here.scale[0] == pytest.approx(belief.mean[0])

@@ -29,9 +29,7 @@ def archive(outputs: list[float | None], u: np.ndarray | None = None) -> Archive
     return made
 
 
-def window_of(
-    dim: int, per_variable: float | str | None, limit: int | None, level: float = 0.0
-) -> Window:
+def window_of(dim: int, per_variable: float | str | None, limit: int | None, level: float = 0.0) -> Window:
     regime = NoiseRegime()
     regime.level = level
     return Window(dim, LcboOptions(window=per_variable, window_limit=limit), regime)
