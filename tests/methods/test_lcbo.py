@@ -142,6 +142,22 @@ def test_a_failed_iterate_goes_halfway_back(name: str) -> None:
         np.testing.assert_allclose(iterate(method), good + part * (away - good), atol=1e-14)
 
 
+def test_a_failed_iterate_teaches_nothing_about_landings() -> None:
+    """What the step expected was at another point than the one halfway back."""
+    method = make()
+    run(method, 4)
+    batch = method.ask()
+    before = method.state()["step"]["landing"]
+    assert before["expected"] is not None
+    for proposal in batch:
+        method.tell(proposal.id, None if proposal.role == "iterate" else truth(proposal.u))
+    tell(method, method.ask())
+    after = method.state()["step"]["landing"]
+    assert after == {**before, "expected": None}
+    method.ask()
+    assert method.state()["step"]["landing"]["bend"] == before["bend"], "there was nothing to compare"
+
+
 def test_lcbo_steps_with_half_the_batch_when_more_work_is_asked_for() -> None:
     method = make()
     run(method, 2)

@@ -21,7 +21,8 @@ class LcboOptions(LearnedModelOptions):
     """Settings of one LCBO run; the defaults are those of ``lcbo``.
 
     Attributes:
-        kernel: ``rbf`` or ``matern52``, or ``auto``: what the evidence says, ``matern52`` without ``adapt_frame``.
+        kernel: ``rbf`` or ``matern52``, or ``auto``: what the evidence says; ``matern52`` where the frame
+            does not adapt.
         adapt_frame: learn by the evidence whether to bend the variables, and let the model's coordinates
             shrink with its window; with ``fit="lattice"`` alone.
         fit: ``lattice``, ``map`` (the paper's priors) or ``fixed``.
