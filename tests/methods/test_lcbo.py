@@ -13,6 +13,7 @@ from scipy.stats import norm
 
 from lcbo.acquisition.explore import SequentialExplorer
 from lcbo.methods import registry
+from lcbo.methods.lcbo import exploration
 from lcbo.methods.lcbo.method import Lcbo
 from lcbo.methods.protocol import Proposal, Setup
 from lcbo.terms import Term, Terms
@@ -111,6 +112,20 @@ def test_a_chosen_kernel_and_batch_are_kept() -> None:
     assert roles(batches[3]) == ["iterate", "explore", "explore"]
 
 
+@pytest.mark.parametrize("options", [{"adapt_frame": False}, {"fit": "map"}], ids=["frame", "fit"])
+def test_without_evidence_the_kernel_is_matern52(options: dict[str, Any]) -> None:
+    method = make(**options)
+    run(method, 3)
+    assert fitted_kernel(method) == "matern52"
+    assert method.model.frame.width == 1.0
+
+
+def test_the_evidence_of_a_smooth_run_chooses_rbf_from_the_next_fit_on() -> None:
+    method = make()
+    run(method, 12)
+    assert fitted_kernel(method) == "rbf", "two quadratics are smoother than Matern-5/2"
+
+
 def test_schedules_of_batches_follow_the_iteration() -> None:
     batches = run(make(repeats=lambda k: k, explore=lambda k: 1 + k % 2, noise_probes=0), 3)
     assert [(roles(b).count("iterate"), roles(b).count("explore")) for b in batches[1:]] == [
@@ -190,6 +205,17 @@ def test_further_points_differ_from_what_is_pending() -> None:
     explored = np.array([p.u for p in asked if p.role == "explore"])
     gaps = np.linalg.norm(explored[:, None] - explored[None], axis=-1) + np.eye(len(explored))
     assert gaps.min() > 1e-3
+
+
+def test_probes_turned_to_one_point_are_not_evaluated_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where every probe has the same nearest feasible point, it is evaluated once, the others as they are."""
+    method = make(explore=3)
+    run(method, 2)
+    monkeypatch.setattr(exploration, "inward", lambda local, _probe, _step: 0.9 * local.u)
+    asked = [p.u for p in (*method.ask(), *method.ask(3)) if p.role == "explore"]
+    target = method.model.frame.warp.straight(0.9 * method.model.frame.warp.bent(iterate(method)))
+    assert [np.allclose(u, target) for u in asked] == [True, *[False] * 5]
+    assert len(np.unique(asked, axis=0)) == 6
 
 
 def test_while_the_design_is_out_further_points_are_uniform() -> None:
