@@ -13,6 +13,7 @@ from scipy.stats import norm
 
 from lcbo.acquisition.explore import SequentialExplorer
 from lcbo.methods import registry
+from lcbo.methods.lcbo import exploration
 from lcbo.methods.lcbo.method import Lcbo
 from lcbo.methods.protocol import Proposal, Setup
 from lcbo.terms import Term, Terms
@@ -111,6 +112,20 @@ def test_a_chosen_kernel_and_batch_are_kept() -> None:
     assert roles(batches[3]) == ["iterate", "explore", "explore"]
 
 
+@pytest.mark.parametrize("options", [{"adapt_frame": False}, {"fit": "map"}], ids=["frame", "fit"])
+def test_without_evidence_the_kernel_is_matern52(options: dict[str, Any]) -> None:
+    method = make(**options)
+    run(method, 3)
+    assert fitted_kernel(method) == "matern52"
+    assert method.model.frame.width == 1.0
+
+
+def test_the_evidence_of_a_smooth_run_chooses_rbf_from_the_next_fit_on() -> None:
+    method = make()
+    run(method, 12)
+    assert fitted_kernel(method) == "rbf", "two quadratics are smoother than Matern-5/2"
+
+
 def test_schedules_of_batches_follow_the_iteration() -> None:
     batches = run(make(repeats=lambda k: k, explore=lambda k: 1 + k % 2, noise_probes=0), 3)
     assert [(roles(b).count("iterate"), roles(b).count("explore")) for b in batches[1:]] == [
@@ -140,6 +155,22 @@ def test_a_failed_iterate_goes_halfway_back(name: str) -> None:
             method.tell(proposal.id, None if proposal.role == "iterate" else truth(proposal.u))
         batch = method.ask()
         np.testing.assert_allclose(iterate(method), good + part * (away - good), atol=1e-14)
+
+
+def test_a_failed_iterate_teaches_nothing_about_landings() -> None:
+    """What the step expected was at another point than the one halfway back."""
+    method = make()
+    run(method, 4)
+    batch = method.ask()
+    before = method.state()["step"]["landing"]
+    assert before["expected"] is not None
+    for proposal in batch:
+        method.tell(proposal.id, None if proposal.role == "iterate" else truth(proposal.u))
+    tell(method, method.ask())
+    after = method.state()["step"]["landing"]
+    assert after == {**before, "expected": None}
+    method.ask()
+    assert method.state()["step"]["landing"]["bend"] == before["bend"], "there was nothing to compare"
 
 
 def test_lcbo_steps_with_half_the_batch_when_more_work_is_asked_for() -> None:
@@ -174,6 +205,17 @@ def test_further_points_differ_from_what_is_pending() -> None:
     explored = np.array([p.u for p in asked if p.role == "explore"])
     gaps = np.linalg.norm(explored[:, None] - explored[None], axis=-1) + np.eye(len(explored))
     assert gaps.min() > 1e-3
+
+
+def test_probes_turned_to_one_point_are_not_evaluated_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where every probe has the same nearest feasible point, it is evaluated once, the others as they are."""
+    method = make(explore=3)
+    run(method, 2)
+    monkeypatch.setattr(exploration, "inward", lambda local, _probe, _step: 0.9 * local.u)
+    asked = [p.u for p in (*method.ask(), *method.ask(3)) if p.role == "explore"]
+    target = method.model.frame.warp.straight(0.9 * method.model.frame.warp.bent(iterate(method)))
+    assert [np.allclose(u, target) for u in asked] == [True, *[False] * 5]
+    assert len(np.unique(asked, axis=0)) == 6
 
 
 def test_while_the_design_is_out_further_points_are_uniform() -> None:

@@ -9,11 +9,12 @@ import pytest
 
 from lcbo.methods.base.archive import Archive
 from lcbo.methods.lcbo.local_model import Window
+from lcbo.methods.lcbo.method import STEPS
 from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.lcbo.regime import CLEARLY_NOISY, BatchSizes, NoiseRegime, retreat
 from lcbo.methods.protocol import Setup
 from lcbo.models.repeats import Repeats
-from lcbo.steps.step import Iterate
+from lcbo.steps.step import Iterate, Step
 from lcbo.terms import Terms
 
 
@@ -104,6 +105,11 @@ def test_only_unknown_noise_is_probed(noise_var: float | None, repeats: int) -> 
     sizes = BatchSizes(options, NoiseRegime())
     assert sizes(1, setup(noise_var=noise_var)) == (repeats, 3)
     assert sizes(2, setup(noise_var=noise_var)) == (1, 3)
+
+
+def test_every_step_of_the_options_can_be_built() -> None:
+    assert set(STEPS) == set(LcboOptions.STEPS)
+    assert all(isinstance(STEPS[name](LcboOptions(step=name)), Step) for name in STEPS)
 
 
 def test_retreat_goes_halfway_back_when_all_evaluations_of_the_iterate_failed() -> None:

@@ -102,6 +102,25 @@ def test_gradient_mean_equals_autograd_of_the_mean(kernel: str, ard: bool) -> No
         )
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "matern52"])
+@pytest.mark.parametrize("missing", [False, True])
+def test_tangent_is_the_posterior_and_the_slope_of_its_mean(kernel: str, missing: bool) -> None:
+    x, y = observations(replicates=True)
+    if missing:
+        y[1, 0] = y[4, 1] = np.nan
+    gp = BatchedGP(merge(x, y), hyperparameters(kernel, False))
+    for at in (torch.from_numpy(np.random.default_rng(3).random(DIM)), torch.from_numpy(x[0])):
+        mean, var, gradient = gp.tangent(at)
+        post = gp.posterior(at)
+        torch.testing.assert_close(mean, post.mean, rtol=1e-12, atol=1e-14)
+        torch.testing.assert_close(var, post.var, rtol=1e-9, atol=1e-12)
+        torch.testing.assert_close(gradient, post.gradient, rtol=1e-10, atol=1e-13)
+        for i in range(DIM):
+            shift = 1e-6 * torch.eye(DIM, dtype=torch.float64)[i]
+            numeric = (gp.mean((at + shift)[None]) - gp.mean((at - shift)[None]))[:, 0] / 2e-6
+            torch.testing.assert_close(gradient[:, i], numeric, rtol=1e-5, atol=1e-6)
+
+
 def test_predict_and_posterior_agree_on_values() -> None:
     x, y = observations(replicates=False)
     gp = BatchedGP(merge(x, y), hyperparameters("rbf", True))

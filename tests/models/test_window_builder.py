@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -185,3 +186,31 @@ def test_repeats_of_the_whole_run_inform_a_window_without_any() -> None:
     quiet = window_builder(LatticeFit()).build(u, y, agreeing, True).gp.hyper
     noisy = window_builder(LatticeFit()).build(u, y, scattered, True).gp.hyper
     assert float(quiet.noise_var[0]) < 0.01 * float(noisy.noise_var[0])
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern52"])
+def test_lengthscales_follow_a_zoom(kernel: str) -> None:
+    """Inputs ten times larger with lengthscales ten times longer: the same process, slopes over ten."""
+    u, y = windows()["duplicates"]
+    built = window_builder(LatticeFit(), start=start(kernel=kernel))
+    before = build(built, u, y)
+    built.zoom(10.0)
+    after = build(built, 10.0 * u, y, refit=False)
+    x = torch.full((DIM,), 0.4, dtype=torch.float64)
+    here, there = before.gp.posterior(x), after.gp.posterior(10.0 * x)
+    torch.testing.assert_close(there.mean, here.mean, rtol=1e-9, atol=1e-11)
+    torch.testing.assert_close(there.var, here.var, rtol=1e-6, atol=1e-11)
+    torch.testing.assert_close(10.0 * there.gradient, here.gradient, rtol=1e-9, atol=1e-11)
+
+
+def test_a_forgotten_estimate_has_no_say_in_the_next_fit() -> None:
+    u, y = windows()["duplicates"]
+    fresh, led = window_builder(LatticeFit()), window_builder(LatticeFit())
+    led.resume(replace(start(), lengthscale=torch.full((1, 1), 0.05, dtype=torch.float64)), "rbf")
+    expected = build(fresh, u, y, refit=False).gp.hyper
+    near = build(led, u, y).gp.hyper
+    assert float(near.lengthscale) < float(expected.lengthscale), "a refit stays near the last estimate"
+    led.forget()
+    again = build(led, u, y, refit=False).gp.hyper
+    assert torch.equal(again.lengthscale, expected.lengthscale)
+    assert torch.equal(again.noise_var, expected.noise_var)

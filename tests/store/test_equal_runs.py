@@ -184,9 +184,9 @@ def test_state_of_another_version_is_refused_and_the_run_stays_readable(quick_fo
         while advance(optimizer):
             pass
     with Store.open(path)._writing("x") as (db, _):
-        put(db, "state", [1, read(path).state[0], '{"version": 3}'])
+        put(db, "state", [1, read(path).state[0], '{"version": 4}'])
     unlock(path)
-    with pytest.raises(StoreError, match="cannot go on from the state it left .*has version 3, .*lcbo 0"):
+    with pytest.raises(StoreError, match="cannot go on from the state it left .*has version 4, .*lcbo 0"):
         Optimizer.open(path)
     run = lcbo.open_run(path)
     assert len(run.history) == run.status.ended == 20

@@ -19,9 +19,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from lcbo.models.border import to_tensor
 from lcbo.models.data import Data
 from lcbo.models.gp import Hyperparameters
 from lcbo.models.kernels import PROFILES, squared_distance
@@ -136,8 +138,8 @@ class LatticeFit:
         noises = (self.step * _indices(self.noise_span, spectrum)).exp()
         (low, high), (first, last) = self.scale_span, self.noise_span
         level = spectrum[:, None] + (self.step * _indices((first - high, last - low), spectrum)).exp()
-        columns = torch.arange(last - first + 1, device=spectrum.device)
-        at = columns - torch.arange(high - low + 1, device=spectrum.device)[:, None] + (high - low)
+        ratios = np.arange(last - first + 1) - np.arange(high - low + 1)[:, None] + (high - low)
+        at = to_tensor(ratios, spectrum)
         volume, misfit = (
             level.log().sum(0)[at].expand(len(power), *at.shape),
             (power @ level.reciprocal())[:, at],
@@ -152,7 +154,7 @@ class LatticeFit:
 
 
 def _indices(span: tuple[int, int], like: Tensor) -> Tensor:
-    return torch.arange(span[0], span[1] + 1, dtype=like.dtype, device=like.device)
+    return to_tensor(np.arange(span[0], span[1] + 1, dtype=np.float64), like)
 
 
 def _log_prior(value: Tensor, prior: tuple[float, float]) -> Tensor:

@@ -99,10 +99,10 @@ SUREST = 1.0 - 1e-9  # what a large margin becomes: a probability is below 1
 def renamed_options(stored: Mapping[str, Json], method: str) -> dict[str, Json]:
     """Return a method's options under today's names; run files before version 0.2 have the British ones.
 
-    The ``margin`` of the LCBO family was a number of standard deviations kept from an inequality; that of
-    a normal distribution with the probability ``landing``, where one inequality is near.
+    The ``margin`` of the LCBO family was a number of standard deviations kept from an inequality. Its
+    successor ``landing`` is the probability of staying inside; where one inequality is near, this one.
     """
-    today = {
+    today: dict[str, Json] = {
         _OLD_NAMES.get(name, name): _OLD_VALUES.get(value, value) if isinstance(value, str) else value
         for name, value in stored.items()
     }

@@ -93,6 +93,10 @@ class LinearizedStep(Step):
         """Return the margins of a move of some length."""
         return self.landing.margin(local, length)
 
+    def lost(self) -> None:
+        """Expect nothing: the run goes on elsewhere, not where this step was to land."""
+        self.landing.expected = None
+
     def info(self, k: int) -> dict[str, float]:  # noqa: ARG002
         """Return the radius of the next step."""
         return {"step": self.radius.now}

@@ -93,6 +93,9 @@ class Step(ABC):
         """Return how far inside each term a move of some length must aim to land inside, ``T``."""
         return np.zeros(len(local.values))
 
+    def lost(self) -> None:  # noqa: B027  (most steps learn nothing from where they land)
+        """Take note that the last step landed where nothing could be evaluated."""
+
     def state(self) -> dict[str, Any]:
         """Return what the step adapts, as JSON values."""
         return {}

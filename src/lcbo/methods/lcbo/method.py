@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,12 +13,19 @@ from lcbo.methods.base.queued import Point, QueuedMethod
 from lcbo.methods.lcbo.evidence import PLAIN
 from lcbo.methods.lcbo.exploration import Exploration, make_explorer
 from lcbo.methods.lcbo.local_model import LocalModel, Window
-from lcbo.methods.lcbo.options import STEPS, LcboOptions
+from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.lcbo.regime import BatchSizes, NoiseRegime, retreat
 from lcbo.methods.protocol import Array, Belief, Call, Proposal, Setup
 from lcbo.models.repeats import Repeats
+from lcbo.steps.landing import Landing
+from lcbo.steps.linearized import LinearizedStep, Radius
+from lcbo.steps.penalty import PenaltyStep
 from lcbo.steps.step import Iterate, Step
 
+STEPS: dict[str, Callable[[LcboOptions], Step]] = {
+    "linearized": lambda options: LinearizedStep(Radius(*options.radius), Landing(options.landing)),
+    "penalty": lambda options: PenaltyStep(options.rho, options.eta, options.normalize),
+}
 _OF_THE_MODEL = ("kernel", "hyperparameters", "rescues", "uncertainty")
 
 
@@ -86,6 +93,7 @@ class Lcbo(QueuedMethod):
             return Iterate.start(self.archive.u[self.best()])
         restarted = self.restart(self.iterate, self.archive, self._open_ids)
         if restarted is not None:
+            self.step.lost()
             return restarted
         spent = None if self.setup.budget is None else self.archive.size / self.setup.budget
         warp, here = self.model.frame.warp, self.iterate

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
 from lcbo.checks import above_zero, choice, integer, is_number, mapping, number, truth
 from lcbo.errors import ArgumentError
 from lcbo.models.options import LearnedModelOptions
-from lcbo.steps.landing import Landing
-from lcbo.steps.linearized import LinearizedStep, Radius
-from lcbo.steps.penalty import PenaltyStep
 from lcbo.steps.schedules import Power, Schedule, at
-from lcbo.steps.step import Step
 
 
 @dataclass(frozen=True)
@@ -21,7 +17,8 @@ class LcboOptions(LearnedModelOptions):
     """Settings of one LCBO run; the defaults are those of ``lcbo``.
 
     Attributes:
-        kernel: ``rbf`` or ``matern52``, or ``auto``: what the evidence says.
+        kernel: ``rbf`` or ``matern52``, or ``auto``: what the evidence says; ``matern52`` where the frame
+            does not adapt.
         adapt_frame: learn by the evidence whether to bend the variables, and let the model's coordinates
             shrink with its window; with ``fit="lattice"`` alone.
         fit: ``lattice``, ``map`` (the paper's priors) or ``fixed``.
@@ -53,6 +50,7 @@ class LcboOptions(LearnedModelOptions):
 
     KERNELS: ClassVar[tuple[str, ...]] = (*LearnedModelOptions.KERNELS, "auto")
     FITS: ClassVar[tuple[str, ...]] = (*LearnedModelOptions.FITS, "lattice")
+    STEPS: ClassVar[tuple[str, ...]] = ("linearized", "penalty")
 
     kernel: str = "auto"
     fit: str = "lattice"
@@ -103,16 +101,10 @@ class LcboOptions(LearnedModelOptions):
         if self.delta is not None and not _is_auto(self.delta):
             above_zero("options, delta", self.delta)
         mapping("options, explorer_options", self.explorer_options)
-        choice("options, step", self.step, STEPS)
+        choice("options, step", self.step, self.STEPS)
         _check_radius(self.radius)
         if not 0.0 < number("options, landing", self.landing, 0.0) < 1.0:
             raise ArgumentError("options, landing", "a probability above 0 and below 1", repr(self.landing))
-
-
-STEPS: dict[str, Callable[[LcboOptions], Step]] = {
-    "linearized": lambda options: LinearizedStep(Radius(*options.radius), Landing(options.landing)),
-    "penalty": lambda options: PenaltyStep(options.rho, options.eta, options.normalize),
-}
 
 
 def paper_preset(dim: int) -> dict[str, Any]:
