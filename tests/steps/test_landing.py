@@ -331,3 +331,16 @@ def test_what_is_flat_teaches_nothing_and_breaks_nothing(value: float, changed: 
     np.testing.assert_array_equal(landing.margin(there, RADIUS), [0.0])
     np.testing.assert_array_equal(landing.bend, [0.0])
     assert 0.0 <= landing.margin(sloped, RADIUS)[0] <= MOST * 2.0 * RADIUS
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_an_equality_counts_from_either_side(sign: float) -> None:
+    """``h = 0`` and ``-h = 0`` are one equality: what is missed on the way to it counts the same."""
+    here = replace(flat(1, value=sign, equality=True), slopes=np.array([[2.0 * sign, 0.0]]))
+    landing = fresh(here, 0.5)
+    step = np.array([-RADIUS, 0.0])
+    landing.expect(here, step)
+    missed = here.values + here.slopes @ step + sign * 0.05
+    assert landing.observe(replace(here, u=here.u + step, values=missed), RADIUS, RADIUS) == pytest.approx(
+        0.5
+    )

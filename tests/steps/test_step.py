@@ -142,3 +142,9 @@ def test_an_iterate_is_restored_from_json() -> None:
 def test_unit_leaves_zero_alone() -> None:
     np.testing.assert_allclose(unit(np.array([3e6, -4e6])), [0.6, -0.8])
     np.testing.assert_array_equal(unit(np.zeros(2)), np.zeros(2))
+
+
+@pytest.mark.parametrize(("value", "near"), [(-0.21, False), (-0.19, True), (0.0, True), (5.0, True)])
+def test_a_term_is_near_within_two_lengths_and_an_equality_always(value: float, near: bool) -> None:
+    assert local(value).near(0.1)[0] == near
+    assert local(value, equality=True).near(0.1)[0]

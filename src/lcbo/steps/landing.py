@@ -25,7 +25,6 @@ FIRST_BEND = 0.2  # variation of the bend before any landing: this share of the 
 FIRST_SCATTER = 0.05  # of the linear change
 MOST = 0.3  # a margin is never more than this share of the linear change, or than what is unknown
 INSIDE = 1e-3  # of the linear change: lands a step just inside an inequality that is known exactly
-NEAR = 2.0  # radii within which a term may become active
 ASTRAY = 1e-6  # of the length of a step: one that ends farther from its aim is another step
 VISIBLE = 2.0  # standard deviations of the value by which an error counts as one
 
@@ -85,7 +84,7 @@ class Landing:
         missed = np.array([local.value * local.scale[0] - self.expected[0], *rest])
         deviations = np.array([local.deviation, *local.deviations]) * local.scale
         # What is flat has no change to compare with.
-        near = np.array([True, *(actual > -NEAR * change)]) & (linear > 0.0)
+        near = np.array([True, *local.near(length)]) & (linear > 0.0)
         return float(np.max(_visible(missed, deviations)[near] / linear[near], initial=0.0))
 
     def expect(self, local: LocalPosterior, step: Array) -> None:
@@ -107,7 +106,7 @@ class Landing:
         change = norms * length
         if len(self.bend) != len(norms):
             return np.where(local.equality, 0.0, INSIDE * change)
-        near = int(((local.values > -NEAR * change) & ~local.equality).sum())
+        near = int((local.near(length) & ~local.equality).sum())
         factor = max(float(ndtri(self.probability ** (1.0 / max(near, 1)))), 0.0)
         carried = np.maximum(self.bend, 0.0) * length**2 / local.scale[1:]
         unknown = np.sqrt(np.square(local.deviations) + self.scatter * np.square(change))

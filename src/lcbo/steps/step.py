@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from lcbo.types import Array
 
+NEAR = 2.0  # lengths of a move within which a term may become active
+
 
 @dataclass(frozen=True)
 class LocalPosterior:
@@ -38,6 +40,12 @@ class LocalPosterior:
     deviations: Array
     equality: NDArray[np.bool_]
     scale: Array
+
+    def near(self, length: float) -> NDArray[np.bool_]:
+        """Return which terms matter to a move of some length, ``T``: an equality does from either side."""
+        reach = NEAR * length * np.linalg.norm(self.slopes, axis=1)
+        near: NDArray[np.bool_] = self.equality | (self.values > -reach)
+        return near
 
 
 @dataclass(frozen=True)

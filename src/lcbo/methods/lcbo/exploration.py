@@ -19,7 +19,6 @@ from lcbo.methods.protocol import Setup
 from lcbo.models.border import to_array, to_tensor
 from lcbo.random import generator
 from lcbo.steps.inward import inward
-from lcbo.steps.landing import NEAR
 from lcbo.steps.step import LocalPosterior, Step
 from lcbo.types import Array
 
@@ -85,7 +84,7 @@ class Exploration:
         length = self._step.info(max(k, 1))["step"]
         noise = self._model.noise()
         slopes = np.array([np.linalg.norm(local.objective), *np.linalg.norm(local.slopes, axis=1)])
-        near = np.array([True, *(local.values > -NEAR * slopes[1:] * length)])
+        near = np.array([True, *local.near(length)])
         rows = np.array([0, *self._setup.terms.rows])[near]
         audible = float(np.median(SIGNAL * noise[rows] / np.maximum(slopes[near], 1e-300)))
         return max(min(length, NEAREST), min(audible, FARTHEST))
