@@ -344,3 +344,43 @@ def test_an_equality_counts_from_either_side(sign: float) -> None:
     assert landing.observe(replace(here, u=here.u + step, values=missed), RADIUS, RADIUS) == pytest.approx(
         0.5
     )
+
+
+def test_errors_that_the_noise_explains_wear_out_scatter_and_variation() -> None:
+    """The landings are off by half a standard deviation each, to either side."""
+    here = flat(1, deviation=0.01)
+    landing = fresh(here, 0.5)
+    first, step = landing.variation.copy(), np.array([RADIUS, 0.0])
+    for k in range(30):
+        landing.expect(here, step)
+        error = 0.005 * (-1.0) ** k
+        there = replace(here, u=here.u + step, values=here.values + here.slopes @ step + error)
+        landing.observe(there, RADIUS, RADIUS)
+    assert landing.scatter[0] < 0.01 * FIRST_SCATTER**2
+    assert landing.variation[0] < 0.01 * first[0]
+
+
+def test_a_bend_that_seemed_certain_can_still_change() -> None:
+    bowls = Bowls()
+    landing = walked(bowls, directions(40))
+    landing.variation = np.zeros(len(BENDS))
+    walked(bowls, directions(1), landing)
+    assert np.all(landing.variation > 0.0)
+
+
+@pytest.mark.parametrize("zoom", [0.01, 8.0])
+def test_the_size_of_the_region_changes_nothing(zoom: float) -> None:
+    """The same walk over a landscape that is wider or narrower: radius, lengths and slopes go with it."""
+    margins = []
+    for width in (1.0, zoom):
+        landing = Landing(0.9)
+        for k, error in enumerate([0.0, 0.02, 0.05, -0.01, 0.03]):
+            here = flat(2, value=error, deviation=0.01)
+            here = replace(
+                here, u=width * here.u, slopes=here.slopes / width, objective=here.objective / width
+            )
+            landing.aim = here.u  # the step led here; its error is what counts
+            landing.observe(here, width * RADIUS * bool(k), width * RADIUS)
+            landing.expect(flat(2), np.zeros(2))
+        margins.append(landing.margin(here, width * RADIUS))
+    np.testing.assert_allclose(margins[1], margins[0], rtol=1e-9)
