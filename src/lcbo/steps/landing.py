@@ -25,7 +25,6 @@ FIRST_BEND = 0.2  # variation of the bend before any landing: this share of the 
 FIRST_SCATTER = 0.05  # of the linear change
 MOST = 0.3  # a margin is never more than this share of the linear change, or than what is unknown
 INSIDE = 1e-3  # of the linear change: lands a step just inside an inequality that is known exactly
-ASTRAY = 1e-6  # of the length of a step: one that ends farther from its aim is another step
 VISIBLE = 2.0  # standard deviations of the value by which an error counts as one
 
 
@@ -36,7 +35,6 @@ class Landing:
     Attributes:
         probability: wanted, that a step lands inside all inequalities that are near.
         expected: ``1 + T``, objective and terms where the last step was to land, in user units.
-        aim: ``d``, that point of the working cube.
         bend: ``T``, expected error of a landing over the squared length of its step, in user units.
         variation: ``T``, variance of the bend.
         scatter: ``T``, mean square of the errors that the bend does not explain, over the linear change.
@@ -44,7 +42,6 @@ class Landing:
 
     probability: float
     expected: Array | None = None
-    aim: Array | None = None
     bend: Array = field(default_factory=lambda: np.zeros(0))
     variation: Array = field(default_factory=lambda: np.zeros(0))
     scatter: Array = field(default_factory=lambda: np.zeros(0))
@@ -61,7 +58,7 @@ class Landing:
             self.variation = np.square(FIRST_BEND * slopes / radius)
             self.scatter = np.full(len(slopes), FIRST_SCATTER**2)
             self.expected = None
-        if self.expected is None or not self._landed(local.u, length):
+        if self.expected is None or length == 0.0:
             return 0.0
         actual = local.values * local.scale[1:]
         var = np.square(local.deviations * local.scale[1:])
@@ -90,11 +87,7 @@ class Landing:
     def expect(self, local: LocalPosterior, step: Array) -> None:
         """Take note of where a step should land."""
         ahead = [local.value + local.objective @ step, *(local.values + local.slopes @ step)]
-        self.expected, self.aim = np.array(ahead) * local.scale, local.u + step
-
-    def _landed(self, u: Array, length: float) -> bool:
-        """Whether the last step led here: after a failure a run goes half of the way back."""
-        return self.aim is not None and float(np.linalg.norm(u - self.aim)) < ASTRAY * length
+        self.expected = np.array(ahead) * local.scale
 
     def margin(self, local: LocalPosterior, length: float) -> Array:
         """Return what a move of some length must add to each term to land inside, ``T``; 0 for an equality.
@@ -117,7 +110,6 @@ class Landing:
         """Return all that was learned, as JSON values."""
         return {
             "expected": None if self.expected is None else self.expected.tolist(),
-            "aim": None if self.aim is None else self.aim.tolist(),
             "bend": self.bend.tolist(),
             "variation": self.variation.tolist(),
             "scatter": self.scatter.tolist(),
@@ -125,9 +117,7 @@ class Landing:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state."""
-        self.expected, self.aim = (
-            None if state[name] is None else np.array(state[name]) for name in ("expected", "aim")
-        )
+        self.expected = None if state["expected"] is None else np.array(state["expected"])
         self.bend, self.variation, self.scatter = (
             np.array(state[name], dtype=np.float64) for name in ("bend", "variation", "scatter")
         )

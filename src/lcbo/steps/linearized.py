@@ -92,6 +92,10 @@ class LinearizedStep(Step):
         """Return the margins of a move of some length."""
         return self.landing.margin(local, length)
 
+    def failed(self) -> None:
+        """Forget what was expected at the end of the step: the run lands elsewhere."""
+        self.landing.expected = None
+
     def info(self, k: int) -> dict[str, float]:  # noqa: ARG002
         """Return the radius of the next step."""
         return {"step": self.radius.now}

@@ -99,6 +99,9 @@ class Step(ABC):
         """Return how far inside each term a move of some length must aim to land inside, ``T``."""
         return np.zeros(len(local.values))
 
+    def failed(self) -> None:  # noqa: B027  (most steps adapt nothing)
+        """Take note that nothing could be evaluated where the last step led: the run goes half way back."""
+
     def state(self) -> dict[str, Any]:
         """Return what the step adapts, as JSON values."""
         return {}
