@@ -135,8 +135,9 @@ def test_a_probe_that_is_inside_stays(seed: int) -> None:
 
 
 def test_equalities_and_flat_terms_do_not_turn_a_probe() -> None:
-    u, probe = np.full(2, 0.5), np.array([0.6, 0.5])
+    u, probe = np.full(2, 0.5), np.array([0.6, 0.6])
     local = posterior(u, np.array([0.0, 1.0]), np.array([[1.0, 0.0], [0.0, 0.0]]))
+    assert inward(local, probe, Fixed())[0] < 0.51
     local = replace(local, equality=np.array([True, False]))
     np.testing.assert_array_equal(inward(local, probe, Fixed()), probe)
     none = posterior(u, np.zeros(0), np.zeros((0, 2)))

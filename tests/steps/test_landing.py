@@ -293,17 +293,6 @@ def test_another_number_of_terms_starts_anew(before: int) -> None:
     assert landing.margin(flat(2), RADIUS).shape == (2,)
 
 
-def test_a_landing_where_no_step_aimed_teaches_nothing() -> None:
-    """After a failed iterate a run goes half of the way back: what was expected there is not known here."""
-    bowls, x = Bowls(), np.full(DIM, 0.5)
-    landing = walked(bowls, directions(5))
-    learned, step = landing.bend.copy(), directions(1)[0]
-    landing.observe(bowls.at(x), 0.0, RADIUS)
-    landing.expect(bowls.at(x), step)
-    assert landing.observe(bowls.at(x + 0.5 * step), 0.5 * RADIUS, RADIUS) == 0.0
-    np.testing.assert_array_equal(landing.bend, learned)
-
-
 @pytest.mark.parametrize("deviation", [0.0, 1e-3])
 def test_a_step_much_shorter_than_the_radius_teaches_little(deviation: float) -> None:
     """The model changed by more than it knew of; the step was too short to have anything to do with it."""
@@ -331,3 +320,58 @@ def test_what_is_flat_teaches_nothing_and_breaks_nothing(value: float, changed: 
     np.testing.assert_array_equal(landing.margin(there, RADIUS), [0.0])
     np.testing.assert_array_equal(landing.bend, [0.0])
     assert 0.0 <= landing.margin(sloped, RADIUS)[0] <= MOST * 2.0 * RADIUS
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_an_equality_counts_from_either_side(sign: float) -> None:
+    """``h = 0`` and ``-h = 0`` are one equality: what is missed on the way to it counts the same."""
+    here = replace(flat(1, value=sign, equality=True), slopes=np.array([[2.0 * sign, 0.0]]))
+    landing = fresh(here, 0.5)
+    step = np.array([-RADIUS, 0.0])
+    landing.expect(here, step)
+    missed = here.values + here.slopes @ step + sign * 0.05
+    assert landing.observe(replace(here, u=here.u + step, values=missed), RADIUS, RADIUS) == pytest.approx(
+        0.5
+    )
+
+
+def test_errors_that_the_noise_explains_wear_out_scatter_and_variation() -> None:
+    """The landings are off by half a standard deviation each, to either side."""
+    here = flat(1, deviation=0.01)
+    landing = fresh(here, 0.5)
+    first, step = landing.variation.copy(), np.array([RADIUS, 0.0])
+    for k in range(30):
+        landing.expect(here, step)
+        error = 0.005 * (-1.0) ** k
+        there = replace(here, u=here.u + step, values=here.values + here.slopes @ step + error)
+        landing.observe(there, RADIUS, RADIUS)
+    assert landing.scatter[0] < 0.01 * FIRST_SCATTER**2
+    assert landing.variation[0] < 0.01 * first[0]
+
+
+def test_a_bend_that_seems_certain_can_still_change() -> None:
+    here, step = flat(1, deviation=0.01), np.array([RADIUS, 0.0])
+    landing = fresh(here, 0.5)
+    landing.variation = np.zeros(1)
+    landing.expect(here, step)
+    landing.observe(replace(here, u=here.u + step, values=here.slopes @ step), RADIUS, RADIUS)
+    assert landing.variation[0] > 0.0
+
+
+@pytest.mark.parametrize("zoom", [0.01, 8.0])
+def test_the_size_of_the_region_changes_nothing(zoom: float) -> None:
+    """The same walk over a landscape that is wider or narrower: radius, lengths and slopes go with it."""
+    margins, carried = [], []
+    for width in (1.0, zoom):
+        landing = Landing(0.9)
+        for k, error in enumerate([0.0, 0.02, 0.05, -0.01, 0.03]):
+            here = flat(2, value=error, deviation=0.01)
+            here = replace(
+                here, u=width * here.u, slopes=here.slopes / width, objective=here.objective / width
+            )
+            landing.observe(here, width * RADIUS * bool(k), width * RADIUS)
+            landing.expect(flat(2), np.zeros(2))
+        margins.append(landing.margin(here, width * RADIUS))
+        carried.append(landing.bend * width**2)
+    np.testing.assert_allclose(margins[1], margins[0], rtol=1e-9)
+    np.testing.assert_allclose(carried[1], carried[0], rtol=1e-9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -140,3 +141,11 @@ def test_resolved_length_leaves_out_what_has_no_slope() -> None:
     assert resolved_length(uncertain([0.1, 0.3], [1.0, 0.0], [0.0]), 0.1) == pytest.approx(0.1)
     assert resolved_length(uncertain([0.1, 0.3], [0.0, 0.0], [0.0]), 0.1) == 0.0
     assert resolved_length(uncertain([0.1], [2.0], []), 0.1) == pytest.approx(0.05)
+
+
+def test_an_equality_is_resolved_from_either_side() -> None:
+    above = uncertain([0.01, 0.3], [1.0, 1.0], [5.0])
+    below = uncertain([0.01, 0.3], [1.0, 1.0], [-5.0])
+    assert resolved_length(below, 0.1) == pytest.approx(0.01)
+    both = [resolved_length(replace(local, equality=np.array([True])), 0.1) for local in (above, below)]
+    assert both == pytest.approx([0.155, 0.155])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -86,42 +87,73 @@ def test_a_state_without_landings_keeps_its_radius() -> None:
     assert step.landing.expected is None
 
 
-class Disk:
-    """A linear objective over two disks that hold a corner between them: ``|x - m|^2 <= r^2`` each."""
+def test_linearized_step_shortens_after_a_landing_that_was_off() -> None:
+    step = linearized()
+    moved = step(local(), NOWHERE, 1, None)
+    there = replace(local(), u=moved.u, value=-0.1)  # where the tangent led
+    step(replace(there, value=0.1), moved.step, 2, None)  # off by twice the linear change
+    assert step.info(3)["step"] == pytest.approx(0.05)
 
-    centers = np.array([[0.3, 0.5], [0.7, 0.5]])
-    radius = 0.3
-    best = np.array([0.5, 0.5 - np.sqrt(0.3**2 - 0.2**2)])
 
-    def constraints(self, x: np.ndarray) -> np.ndarray:
-        return np.square(x - self.centers).sum(1) - self.radius**2
+def test_the_way_back_from_a_failure_is_no_landing() -> None:
+    """The run goes half of the way back: what the whole step should have reached says nothing there."""
+    step, half = linearized(), np.array([-0.05, 0.0])
+    step(local(), NOWHERE, 1, None)
+    step.failed()
+    back = replace(local(value=-0.95), u=local().u + half, value=-0.05)
+    step(back, half, 2, None)
+    np.testing.assert_array_equal(step.landing.bend, [0.0])
+    assert step.info(3)["step"] == pytest.approx(0.1 * np.exp(0.3))
+
+
+def test_linearized_step_is_as_long_as_the_values_resolve() -> None:
+    step = LinearizedStep(Radius(1e-6, 1e-6, 0.5), Landing(0.5))
+    moved = step(replace(local(), deviation=0.03, deviations=np.array([9.0])), NOWHERE, 1, None)
+    assert np.linalg.norm(moved.step) == pytest.approx(0.03)
+
+
+class Ball:
+    """A linear objective over ``|x - m|^2 <= r^2``, known exactly: every tangent step lands outside."""
+
+    goal = np.array([0.3, 1.0])
+    best = 0.5 - 0.4 * unit(goal)
 
     def at(self, x: np.ndarray) -> LocalPosterior:
-        """What a model that knows value and slope exactly would say."""
-        goal = np.array([0.1, 1.0])
         return LocalPosterior(
             u=x,
-            value=float(goal @ x),
-            objective=goal,
+            value=float(self.goal @ x),
+            objective=self.goal,
             deviation=0.0,
-            values=self.constraints(x),
-            slopes=2.0 * (x - self.centers),
-            deviations=np.zeros(2),
-            equality=np.zeros(2, bool),
-            scale=np.ones(3),
+            values=np.array([np.sum((x - 0.5) ** 2) - 0.16]),
+            slopes=2.0 * (x - 0.5)[None],
+            deviations=np.zeros(1),
+            equality=np.zeros(1, bool),
+            scale=np.ones(2),
         )
 
 
-def test_a_run_of_steps_lands_inside_convex_constraints_and_ends_at_their_corner() -> None:
-    """A plain linearization lands outside every time: the error is the squared length of the step."""
-    problem, step = Disk(), linearized()
-    here = Iterate.start(np.array([0.5, 0.6]))
-    worst = []
+class Forgetful(Landing):
+    def expect(self, local: LocalPosterior, step: np.ndarray) -> None:
+        pass
+
+
+def outside(landing: Landing) -> np.ndarray:
+    """How far outside the iterates of a run are that starts at the far side and ends at the best point."""
+    problem, step = Ball(), LinearizedStep(Radius(0.1, 1e-6, 0.1), landing)
+    here, values = Iterate.start(np.array([0.52, 0.895])), []
     for k in range(1, 61):
         here = step(problem.at(here.u), here.step, k, None)
-        worst.append(problem.constraints(here.u).max())
-    assert max(worst[6:]) <= 0.0
+        values.append(problem.at(here.u).values[0])
     np.testing.assert_allclose(here.u, problem.best, atol=1e-4)
+    return np.maximum(values, 0.0)
+
+
+def test_a_run_learns_to_land_inside_a_convex_constraint() -> None:
+    learned, forgotten = outside(Landing(0.5)), outside(Forgetful(0.5))
+    assert np.count_nonzero(forgotten) > 15
+    assert np.count_nonzero(learned) < 5
+    assert not learned[12:].any()
+    assert learned.max() < 0.1 * forgotten.max()
 
 
 def test_penalty_step_follows_its_schedules_and_keeps_nothing() -> None:
@@ -142,3 +174,9 @@ def test_an_iterate_is_restored_from_json() -> None:
 def test_unit_leaves_zero_alone() -> None:
     np.testing.assert_allclose(unit(np.array([3e6, -4e6])), [0.6, -0.8])
     np.testing.assert_array_equal(unit(np.zeros(2)), np.zeros(2))
+
+
+@pytest.mark.parametrize(("value", "near"), [(-0.21, False), (-0.19, True), (0.0, True), (5.0, True)])
+def test_a_term_is_near_within_two_lengths_and_an_equality_always(value: float, near: bool) -> None:
+    assert local(value).near(0.1)[0] == near
+    assert local(value, equality=True).near(0.1)[0]

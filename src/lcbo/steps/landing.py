@@ -25,8 +25,6 @@ FIRST_BEND = 0.2  # variation of the bend before any landing: this share of the 
 FIRST_SCATTER = 0.01  # of the linear change
 MOST = 0.2  # a margin is never more than this share of the linear change, or than what is unknown
 INSIDE = 1e-3  # of the linear change: lands a step just inside an inequality that is known exactly
-NEAR = 2.0  # radii within which a term may become active
-ASTRAY = 1e-6  # of the length of a step: one that ends farther from its aim is another step
 VISIBLE = 2.0  # standard deviations of the value by which an error counts as one
 
 
@@ -37,7 +35,6 @@ class Landing:
     Attributes:
         probability: wanted, that a step lands inside all inequalities that are near.
         expected: ``1 + T``, objective and terms where the last step was to land, in user units.
-        aim: ``d``, that point of the working cube.
         bend: ``T``, expected error of a landing over the squared length of its step, in user units.
         wobble: ``T``, standard deviation of the bend.
         scatter: ``T``, mean square of the errors that the bend does not explain, over the linear change.
@@ -45,7 +42,6 @@ class Landing:
 
     probability: float
     expected: Array | None = None
-    aim: Array | None = None
     bend: Array = field(default_factory=lambda: np.zeros(0))
     wobble: Array = field(default_factory=lambda: np.zeros(0))
     scatter: Array = field(default_factory=lambda: np.zeros(0))
@@ -63,7 +59,7 @@ class Landing:
             self.wobble = np.append(self.wobble, (FIRST_BEND * slopes / radius * scale)[kept:])[:size]
             self.scatter = np.append(self.scatter, np.full(size, FIRST_SCATTER**2))[:size]
             self.expected = None
-        if self.expected is None or not self._landed(local.u, length):
+        if self.expected is None or length == 0.0:
             return 0.0
         # In standardized outputs from here on: squares of user units may leave the range of numbers.
         bend, variation = self.bend / scale, np.square(self.wobble / scale)
@@ -86,18 +82,14 @@ class Landing:
         missed = np.array([local.value - self.expected[0] / local.scale[0], *rest])
         deviations = np.array([local.deviation, *local.deviations])
         # What is flat has no change to compare with.
-        near = np.array([True, *(local.values > -NEAR * change)]) & (linear > 0.0)
+        near = np.array([True, *local.near(length)]) & (linear > 0.0)
         return float(np.max(_visible(missed, deviations)[near] / linear[near], initial=0.0))
 
     def expect(self, local: LocalPosterior, step: Array) -> None:
         """Take note of where a step should land."""
         value = local.value + local.objective @ step + 0.5 * step @ local.hessian @ step
         ahead = [value, *(local.values + local.slopes @ step)]
-        self.expected, self.aim = np.array(ahead) * local.scale, local.u + step
-
-    def _landed(self, u: Array, length: float) -> bool:
-        """Whether the last step led here: after a failure a run goes half of the way back."""
-        return self.aim is not None and float(np.linalg.norm(u - self.aim)) < ASTRAY * length
+        self.expected = np.array(ahead) * local.scale
 
     def margin(self, local: LocalPosterior, length: float) -> Array:
         """Return what a move of some length must add to each term to land inside, ``T``; 0 for an equality.
@@ -109,7 +101,7 @@ class Landing:
         change = norms * length
         if len(self.bend) != len(norms):
             return np.where(local.equality, 0.0, INSIDE * change)
-        near = int(((local.values > -NEAR * change) & ~local.equality).sum())
+        near = int((local.near(length) & ~local.equality).sum())
         factor = max(float(ndtri(self.probability ** (1.0 / max(near, 1)))), 0.0)
         carried = np.maximum(self.bend, 0.0) * length**2 / local.scale[1:]
         unknown = np.sqrt(np.square(local.deviations) + self.scatter * np.square(change))
@@ -120,7 +112,6 @@ class Landing:
         """Return all that was learned, as JSON values."""
         return {
             "expected": None if self.expected is None else self.expected.tolist(),
-            "aim": None if self.aim is None else self.aim.tolist(),
             "bend": self.bend.tolist(),
             "wobble": self.wobble.tolist(),
             "scatter": self.scatter.tolist(),
@@ -128,9 +119,7 @@ class Landing:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state."""
-        self.expected, self.aim = (
-            None if state[name] is None else np.array(state[name]) for name in ("expected", "aim")
-        )
+        self.expected = None if state["expected"] is None else np.array(state["expected"])
         self.bend, self.wobble, self.scatter = (
             np.array(state[name], dtype=np.float64) for name in ("bend", "wobble", "scatter")
         )

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from lcbo.steps.elastic import elastic_step
-from lcbo.steps.landing import NEAR, Landing
+from lcbo.steps.landing import Landing
 from lcbo.steps.step import Iterate, LocalPosterior, Step, unit
 from lcbo.types import Array
 
@@ -93,8 +93,8 @@ class LinearizedStep(Step):
         """Return the margins of a move of some length."""
         return self.landing.margin(local, length)
 
-    def lost(self) -> None:
-        """Expect nothing: the run goes on elsewhere, not where this step was to land."""
+    def failed(self) -> None:
+        """Forget what was expected at the end of the step: the run lands elsewhere."""
         self.landing.expected = None
 
     def info(self, k: int) -> dict[str, float]:  # noqa: ARG002
@@ -119,7 +119,7 @@ def resolved_length(local: LocalPosterior, radius: float) -> float:
     """
     slopes = np.array([np.linalg.norm(local.objective), *np.linalg.norm(local.slopes, axis=1)])
     deviations = np.array([local.deviation, *local.deviations])
-    near = np.array([True, *(local.values > -NEAR * slopes[1:] * radius)]) & (slopes > 0.0)
+    near = np.array([True, *local.near(radius)]) & (slopes > 0.0)
     return float(np.median(deviations[near] / slopes[near])) if near.any() else 0.0
 
 

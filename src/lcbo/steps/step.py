@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from lcbo.types import Array
 
+NEAR = 2.0  # lengths of a move within which a term may become active
+
 
 @dataclass(frozen=True)
 class LocalPosterior:
@@ -40,6 +42,12 @@ class LocalPosterior:
     deviations: Array
     equality: NDArray[np.bool_]
     scale: Array
+
+    def near(self, length: float) -> NDArray[np.bool_]:
+        """Return which terms matter to a move of some length, ``T``: an equality does from either side."""
+        reach = NEAR * length * np.linalg.norm(self.slopes, axis=1)
+        near: NDArray[np.bool_] = self.equality | (self.values > -reach)
+        return near
 
 
 @dataclass(frozen=True)
@@ -93,8 +101,8 @@ class Step(ABC):
         """Return how far inside each term a move of some length must aim to land inside, ``T``."""
         return np.zeros(len(local.values))
 
-    def lost(self) -> None:  # noqa: B027  (most steps learn nothing from where they land)
-        """Take note that the last step landed where nothing could be evaluated."""
+    def failed(self) -> None:  # noqa: B027  (most steps adapt nothing)
+        """Take note that nothing could be evaluated where the last step led: the run goes half way back."""
 
     def state(self) -> dict[str, Any]:
         """Return what the step adapts, as JSON values."""

@@ -19,7 +19,6 @@ from lcbo.methods.protocol import Setup
 from lcbo.models.border import to_array, to_tensor
 from lcbo.random import generator
 from lcbo.steps.inward import inward
-from lcbo.steps.landing import NEAR
 from lcbo.steps.step import LocalPosterior, Step
 from lcbo.types import Array
 
@@ -101,7 +100,7 @@ class Exploration:
         rows = np.array([0, *self._setup.terms.rows])
         terms = len(rows) - 1  # a wall of failures is no output
         slopes = np.array([np.linalg.norm(local.objective), *np.linalg.norm(local.slopes[:terms], axis=1)])
-        near = np.array([True, *(local.values[:terms] > -NEAR * slopes[1:] * length)])
+        near = np.array([True, *local.near(length)[:terms]])
         audible = float(np.median(SIGNAL * noise[rows[near]] / np.maximum(slopes[near], 1e-300)))
         return max(min(length, NEAREST), min(audible, FARTHEST))
 

@@ -93,7 +93,7 @@ class Lcbo(QueuedMethod):
             return Iterate.start(self.archive.u[self.best()])
         restarted = self.restart(self.iterate, self.archive, self._open_ids)
         if restarted is not None:
-            self.step.lost()
+            self.step.failed()
             return restarted
         spent = None if self.setup.budget is None else self.archive.size / self.setup.budget
         warp, here = self.model.frame.warp, self.iterate
