@@ -87,7 +87,9 @@ class Landing:
 
     def expect(self, local: LocalPosterior, step: Array) -> None:
         """Take note of where a step should land."""
-        value = local.value + local.objective @ step + 0.5 * step @ local.hessian @ step
+        value = local.value + local.objective @ step
+        if local.hessian is not None:
+            value += 0.5 * step @ local.hessian @ step
         ahead = [value, *(local.values + local.slopes @ step)]
         self.expected = np.array(ahead) * local.scale
 

@@ -135,7 +135,9 @@ def linearized_step(local: LocalPosterior, margin: Array, radius: float) -> Arra
     offset = np.clip(values[useful] / (norms[useful] * radius), -FAR, FAR)
     before = float(np.where(two_sided, np.abs(offset), np.maximum(offset, 0.0)).sum())
     length = float(np.linalg.norm(local.objective))
-    curvature = convex_part(local.hessian) * (radius / length) if length > 0.0 else None
+    curvature = None
+    if local.hessian is not None and length > 0.0:
+        curvature = convex_part(local.hessian) * (radius / length)
     step = np.zeros(len(u))
     for weight in WEIGHTS:
         box = -u / radius, (1.0 - u) / radius

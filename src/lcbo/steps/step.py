@@ -23,25 +23,25 @@ class LocalPosterior:
         u: ``d``, the point.
         value: of the objective; its zero is the user's.
         objective: ``d``, gradient of the objective.
-        hessian: ``d x d``, second derivatives of its mean.
         deviation: standard deviation of its value.
         values: ``T``, of the terms, feasible when ``<= 0`` (``= 0``).
         slopes: ``T x d``, gradients of the terms.
         deviations: ``T``, standard deviations of the values.
         equality: ``T``.
         scale: ``1 + T``, what a unit is in the user's units: the objective's first.
+        hessian: ``d x d``, second derivatives of the objective's mean; ``None`` takes it for linear.
     """
 
     u: Array
     value: float
     objective: Array
-    hessian: Array
     deviation: float
     values: Array
     slopes: Array
     deviations: Array
     equality: NDArray[np.bool_]
     scale: Array
+    hessian: Array | None = None
 
     def near(self, length: float) -> NDArray[np.bool_]:
         """Return which terms matter to a move of some length, ``T``: an equality does from either side."""

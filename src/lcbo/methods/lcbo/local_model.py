@@ -139,13 +139,13 @@ class LocalModel:
             u=z,
             value=float(mean[0] + scaling.mean[0] / scaling.std[0]),
             objective=gradient[0],
-            hessian=to_array(self.now.gp.outputs(slice(1)).mean_hessian(x)[0]) / self.frame.width**2,
             deviation=float(deviation[0]),
             values=standardized_terms(self.now, mean, terms),
             slopes=terms.sign[:, None] * gradient[terms.rows],
             deviations=deviation[terms.rows],
             equality=terms.equality,
             scale=scaling.std[np.array([0, *terms.rows])],
+            hessian=to_array(self.now.gp.outputs(slice(1)).mean_hessian(x)[0]) / self.frame.width**2,
         )
         return self._walled(local) if self._options.avoid_failures else local
 
