@@ -121,7 +121,7 @@ def test_the_margin_is_the_step_s() -> None:
     step.landing.observe(local, 0.0, 0.1)
     point = inward(local, np.array([0.6, 0.5]), step)
     margin = step.landing.margin(local, 0.1)[0]
-    assert margin > 0.01
+    assert margin > 0.001
     np.testing.assert_allclose(point, [0.56 - margin / 2.0, 0.5], atol=CLOSE * 0.1)
 
 
