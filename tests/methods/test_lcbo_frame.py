@@ -134,7 +134,7 @@ def model_in(frame: Frame, lengthscale: float, kernel: str = "matern52", spread:
         archive.settle(id, outputs(u))
         model.tell(u, outputs(u))
     model.frame = frame
-    model.build(archive.recent(None), 0)
+    model.build(archive.recent(None), 0, 0.1)
     return model
 
 

@@ -79,12 +79,15 @@ class Frame:
         return Frame(Warp(np.zeros(dim)), np.zeros(dim), 1.0)
 
     @staticmethod
-    def around(warp: Warp, u: Array) -> Frame:
-        """Return the frame of a window, ``n x d``: centered, with the spread of uniform points or more."""
+    def around(warp: Warp, u: Array, reach: float = LEAST_WIDTH) -> Frame:
+        """Return the frame of a window, ``n x d``: centered, with the spread of uniform points.
+
+        Its width is at least ``reach``, the length of a step: the model is asked that far outside.
+        """
         z = warp.bent(u)
         center = z.mean(0)
         spread = float(np.sqrt(np.square(z - center).mean()))
-        return Frame(warp, center, min(max(spread / UNIFORM_SPREAD, LEAST_WIDTH), 1.0))
+        return Frame(warp, center, min(max(spread / UNIFORM_SPREAD, reach, LEAST_WIDTH), 1.0))
 
     def local(self, u: Array) -> Array:
         """Return points of the unit cube as the model sees them."""

@@ -27,6 +27,7 @@ from lcbo.terms import Terms
 from lcbo.types import Array
 
 EVIDENCE_POINTS = 4, 200  # per variable, and at most: what warp and kernel are chosen on
+LEAST_WINDOW = 12  # evaluations, for problems of few variables
 EARLY = 8  # evaluations per variable until which they are chosen twice as often
 
 
@@ -44,7 +45,10 @@ class Window:
         window, limit = self._options.window, self._options.window_limit
         if window is None:
             return None
-        size = math.ceil((self._regime.window if isinstance(window, str) else window) * self._dim)
+        if isinstance(window, str):
+            size = max(math.ceil(self._regime.window * self._dim), LEAST_WINDOW)
+        else:
+            size = math.ceil(window * self._dim)
         return max(size if limit is None else min(size, limit), 2)
 
     def __call__(self, archive: Archive) -> NDArray[np.intp]:
@@ -90,13 +94,17 @@ class LocalModel:
         self.repeats.add(u, y)
         self._told += 1
 
-    def build(self, ids: NDArray[np.intp], iteration: int) -> None:
-        """Model the evaluations ``ids``; every so many iterations learn frame and hyperparameters anew."""
+    def build(self, ids: NDArray[np.intp], iteration: int, reach: float) -> None:
+        """Model the evaluations ``ids`` for steps of a length.
+
+        Every so many iterations frame and hyperparameters are learned anew.
+        """
         refit = iteration % self._options.fit_every == 0
         if self._options.adapt_frame and self._options.fit == "lattice":
             changed = self._choose()
             if changed or refit:
-                self._move(Frame.around(self._choice.warp(len(self.frame.center)), self._archive.u[ids]))
+                warp = self._choice.warp(len(self.frame.center))
+                self._move(Frame.around(warp, self._archive.u[ids], reach))
         self.builder.kernel = self._choice.kernel
         self.now = self._built(ids, refit)
         self._ids = ids.tolist()

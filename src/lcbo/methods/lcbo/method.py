@@ -81,7 +81,8 @@ class Lcbo(QueuedMethod):
             return
         if self.iteration <= 1:  # after the design, and once the noise probes are in
             self.regime.decide(self.archive, self.model.repeats)
-        self.model.build(recent, self.iteration)
+        reach = self.step.info(max(self.iteration, 1))["step"]
+        self.model.build(recent, self.iteration, reach)
         self.iterate = self._next_iterate()
         self.iteration += 1
         self._open_ids = []
