@@ -89,5 +89,7 @@ DECIMALS = {
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 @pytest.mark.parametrize("factors", DECIMALS.values(), ids=DECIMALS)
 def test_millions_change_next_to_nothing(factors: dict[str, np.ndarray], noise: float) -> None:
-    scaled = trajectory(80, noise=noise, **factors)
-    np.testing.assert_allclose(scaled, trajectory(80, noise=noise), atol=1e-4, rtol=0.0)
+    """Until a run without noise has converged: then the rounding of the outputs is all it has to go by."""
+    budget = 80 if noise else 60
+    scaled = trajectory(budget, noise=noise, **factors)
+    np.testing.assert_allclose(scaled, trajectory(budget, noise=noise), atol=1e-4, rtol=0.0)
