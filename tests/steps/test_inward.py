@@ -28,7 +28,7 @@ class Fixed(Step):
     def info(self, k: int) -> dict[str, float]:
         raise NotImplementedError
 
-    def margin(self, local: LocalPosterior, length: float) -> np.ndarray:
+    def carried(self, local: LocalPosterior, length: float) -> np.ndarray:
         return self.share * length * np.linalg.norm(local.slopes, axis=1)
 
 
@@ -119,9 +119,10 @@ def test_the_margin_is_the_step_s() -> None:
     local = posterior(np.array([0.5, 0.5]), np.array([-0.12]), np.array([[2.0, 0.0]]))
     step = LinearizedStep(Radius(0.1, 1e-6, 0.5), Landing(0.9))
     step.landing.observe(local, 0.0, 0.1)
+    step.landing.bend = np.array([3.0])
     point = inward(local, np.array([0.6, 0.5]), step)
-    margin = step.landing.margin(local, 0.1)[0]
-    assert margin > 0.001
+    margin = step.landing.carried(local, 0.1)[0]
+    assert margin > 0.01
     np.testing.assert_allclose(point, [0.56 - margin / 2.0, 0.5], atol=CLOSE * 0.1)
 
 

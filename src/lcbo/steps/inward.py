@@ -18,7 +18,7 @@ def inward(local: LocalPosterior, probe: Array, step: Step) -> Array:
     Args:
         local: posterior at the iterate.
         probe: ``d``, in the working cube.
-        step: knows how far inside to aim.
+        step: knows how far moves are carried out. A probe keeps no deviations: it is not to be an answer.
     """
     move = probe - local.u
     length = float(np.linalg.norm(move))
@@ -27,7 +27,7 @@ def inward(local: LocalPosterior, probe: Array, step: Step) -> Array:
     if length == 0.0 or not rows.any():
         return probe
     slopes = local.slopes[rows] / norms[rows, None]
-    offset = (local.values + step.margin(local, length))[rows] / (norms[rows] * length)
+    offset = (local.values + step.carried(local, length))[rows] / (norms[rows] * length)
     # Where the iterate itself is outside, a probe only has to keep from going farther out.
     offset = np.clip(offset, -3.0, 0.0)
     wanted = move / length

@@ -23,7 +23,7 @@ FORGET = 0.3  # of what is known about the variation of the bend, per landing
 RECENT = 0.4  # of the latest landing in the scatter
 FIRST_BEND = 0.2  # variation of the bend before any landing: this share of the slope over the radius
 FIRST_SCATTER = 0.01  # of the linear change
-MOST = 0.2  # a margin is never more than this share of the linear change, or than what is unknown
+MOST = 0.3  # a margin is never more than this share of the linear change, or than what is unknown
 INSIDE = 1e-3  # of the linear change: lands a step just inside an inequality that is known exactly
 VISIBLE = 2.0  # standard deviations of the value by which an error counts as one
 
@@ -93,22 +93,32 @@ class Landing:
         ahead = [value, *(local.values + local.slopes @ step)]
         self.expected = np.array(ahead) * local.scale
 
-    def margin(self, local: LocalPosterior, length: float) -> Array:
-        """Return what a move of some length must add to each term to land inside, ``T``; 0 for an equality.
+    def carried(self, local: LocalPosterior, length: float) -> Array:
+        """Return how far out a move of some length is carried beyond each linearized term, ``T``.
 
-        The bend over the move, then deviations: of the value here and of the landings. The more terms
+        It is 0 for an equality, and at least a hair: what is known exactly must not be missed by rounding.
+        """
+        change = np.linalg.norm(local.slopes, axis=1) * length
+        carried = INSIDE * change
+        if len(self.bend) == len(change):
+            carried = carried + np.maximum(self.bend / local.scale[1:], 0.0) * length**2
+        return np.where(local.equality, 0.0, np.minimum(carried, MOST * change))
+
+    def margin(self, local: LocalPosterior, length: float) -> Array:
+        """Return what a step of some length must add to each term to land inside, ``T``; 0 for an equality.
+
+        How far it is carried out, then deviations: of the value here and of the landings. The more terms
         are near, the more deviations it takes that all hold together.
         """
-        norms = np.linalg.norm(local.slopes, axis=1)
-        change = norms * length
-        if len(self.bend) != len(norms):
-            return np.where(local.equality, 0.0, INSIDE * change)
+        change = np.linalg.norm(local.slopes, axis=1) * length
+        carried = self.carried(local, length)
+        if len(self.scatter) != len(change):
+            return carried
         near = int((local.near(length) & ~local.equality).sum())
         factor = max(float(ndtri(self.probability ** (1.0 / max(near, 1)))), 0.0)
-        carried = np.maximum(self.bend, 0.0) * length**2 / local.scale[1:]
         unknown = np.sqrt(np.square(local.deviations) + self.scatter * np.square(change))
         most = np.maximum(MOST * change, local.deviations)
-        return np.where(local.equality, 0.0, np.minimum(INSIDE * change + carried + factor * unknown, most))
+        return np.where(local.equality, 0.0, np.minimum(carried + factor * unknown, most))
 
     def state(self) -> dict[str, Any]:
         """Return all that was learned, as JSON values."""

@@ -26,6 +26,7 @@ WEIGHTS = (1e2, 1e4, 1e6)  # of a violation against the objective, each in radii
 FAR = 3.0  # radii: a term farther out of reach must not drown the others, only its sign matters
 RATE = 0.3  # of the logarithm of the radius per step
 LATE = 0.02  # the cap at the end of the budget
+STEPS_OVER_NOISE = 0.2  # of the length over which a change stands out of the noise: steps are not shorter
 RESOLVED = 0.1  # the radius that uncertain values ask for at most
 
 
@@ -82,16 +83,17 @@ class LinearizedStep(Step):
     def __call__(self, local: LocalPosterior, last_step: Array, k: int, spent: float | None) -> Iterate:  # noqa: ARG002
         """Return the next iterate; see `Step`."""
         error = self.landing.observe(local, float(np.linalg.norm(last_step)), self.radius.now)
-        resolution = resolved_length(local, self.radius.now)
+        audible = min(STEPS_OVER_NOISE * audible_length(local, self.radius.now), LATE)
+        resolution = max(resolved_length(local, self.radius.now), audible)
         self.radius.judge(error, resolution, spent)
         step = linearized_step(local, self.landing.margin(local, self.radius.now), self.radius.now)
         self.landing.expect(local, step)
         self.radius.adapt(step, last_step, error, resolution, spent)
         return Iterate(local.u + step, step)
 
-    def margin(self, local: LocalPosterior, length: float) -> Array:
-        """Return the margins of a move of some length."""
-        return self.landing.margin(local, length)
+    def carried(self, local: LocalPosterior, length: float) -> Array:
+        """Return what past landings say of a move of some length."""
+        return self.landing.carried(local, length)
 
     def failed(self) -> None:
         """Forget what was expected at the end of the step: the run lands elsewhere."""
@@ -117,8 +119,16 @@ def resolved_length(local: LocalPosterior, radius: float) -> float:
 
     Their median: steps much shorter than this are led by what the model does not know.
     """
+    return _length_of(np.array([local.deviation, *local.deviations]), local, radius)
+
+
+def audible_length(local: LocalPosterior, radius: float) -> float:
+    """The length over which objective and near terms, their median, change by a deviation of the noise."""
+    return 0.0 if local.noise is None else _length_of(local.noise, local, radius)
+
+
+def _length_of(deviations: Array, local: LocalPosterior, radius: float) -> float:
     slopes = np.array([np.linalg.norm(local.objective), *np.linalg.norm(local.slopes, axis=1)])
-    deviations = np.array([local.deviation, *local.deviations])
     near = np.array([True, *local.near(radius)]) & (slopes > 0.0)
     return float(np.median(deviations[near] / slopes[near])) if near.any() else 0.0
 

@@ -29,6 +29,7 @@ class LocalPosterior:
         deviations: ``T``, standard deviations of the values.
         equality: ``T``.
         scale: ``1 + T``, what a unit is in the user's units: the objective's first.
+        noise: ``1 + T``, standard deviations of an observation; ``None`` where there is no noise.
         hessian: ``d x d``, second derivatives of the objective's mean; ``None`` takes it for linear.
     """
 
@@ -41,6 +42,7 @@ class LocalPosterior:
     deviations: Array
     equality: NDArray[np.bool_]
     scale: Array
+    noise: Array | None = None
     hessian: Array | None = None
 
     def near(self, length: float) -> NDArray[np.bool_]:
@@ -97,8 +99,8 @@ class Step(ABC):
     def info(self, k: int) -> Mapping[str, float]:
         """Return the numbers worth showing: ``step``, its length, always."""
 
-    def margin(self, local: LocalPosterior, length: float) -> Array:  # noqa: ARG002  (most steps keep none)
-        """Return how far inside each term a move of some length must aim to land inside, ``T``."""
+    def carried(self, local: LocalPosterior, length: float) -> Array:  # noqa: ARG002  (most steps learn nothing)
+        """Return how far out a move of some length is carried beyond each linearized term, ``T``."""
         return np.zeros(len(local.values))
 
     def failed(self) -> None:  # noqa: B027  (most steps adapt nothing)

@@ -19,6 +19,7 @@ from lcbo.methods.protocol import Setup
 from lcbo.models.border import to_array, to_tensor
 from lcbo.random import generator
 from lcbo.steps.inward import inward
+from lcbo.steps.linearized import audible_length
 from lcbo.steps.step import LocalPosterior, Step
 from lcbo.types import Array
 
@@ -96,12 +97,7 @@ class Exploration:
             return 1.0 if delta is None else float(delta)
         assert local is not None
         length = self._step.info(max(k, 1))["step"]
-        noise = self._model.noise()
-        rows = np.array([0, *self._setup.terms.rows])
-        terms = len(rows) - 1  # a wall of failures is no output
-        slopes = np.array([np.linalg.norm(local.objective), *np.linalg.norm(local.slopes[:terms], axis=1)])
-        near = np.array([True, *local.near(length)[:terms]])
-        audible = float(np.median(SIGNAL * noise[rows[near]] / np.maximum(slopes[near], 1e-300)))
+        audible = SIGNAL * audible_length(local, length)
         return max(min(length, NEAREST), min(audible, FARTHEST))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from lcbo.methods.base.archive import FAILED, TOLD, Archive
 from lcbo.methods.base.recommend import believed, recommended, standardized_terms
@@ -37,7 +38,7 @@ class Window:
     def __init__(self, dim: int, options: LcboOptions, regime: NoiseRegime) -> None:
         self._dim = dim
         self._options = options
-        self._regime = regime
+        self.regime = regime
 
     @property
     def size(self) -> int | None:
@@ -46,7 +47,7 @@ class Window:
         if window is None:
             return None
         if isinstance(window, str):
-            size = max(math.ceil(self._regime.window * self._dim), LEAST_WINDOW)
+            size = max(math.ceil(self.regime.window * self._dim), LEAST_WINDOW)
         else:
             size = math.ceil(window * self._dim)
         return max(size if limit is None else min(size, limit), 2)
@@ -153,9 +154,19 @@ class LocalModel:
             deviations=deviation[terms.rows],
             equality=terms.equality,
             scale=scaling.std[np.array([0, *terms.rows])],
-            hessian=to_array(self.now.gp.outputs(slice(1)).mean_hessian(x)[0]) / self.frame.width**2,
+            noise=self.noise()[np.array([0, *terms.rows])],
+            hessian=self._curvature(x),
         )
         return self._walled(local) if self._options.avoid_failures else local
+
+    def _curvature(self, x: Tensor) -> Array | None:
+        """Second derivatives of the objective's mean in the working cube, trusted where there is no noise.
+
+        From noisy values they are mostly the way a stationary model goes back to its mean.
+        """
+        assert self.now is not None
+        trust = (1.0 - self._window.regime.level) / self.frame.width**2
+        return trust * to_array(self.now.gp.outputs(slice(1)).mean_hessian(x)[0]) if trust > 0.0 else None
 
     def _walled(self, local: LocalPosterior) -> LocalPosterior:
         """Add the wall behind which evaluations fail as one more inequality, known exactly."""
@@ -173,6 +184,7 @@ class LocalModel:
             deviations=np.append(local.deviations, 0.0),
             equality=np.append(local.equality, False),
             scale=np.append(local.scale, 1.0),
+            noise=None if local.noise is None else np.append(local.noise, 0.0),
         )
 
     def doubt(self, z: Array) -> None:

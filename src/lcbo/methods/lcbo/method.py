@@ -79,8 +79,7 @@ class Lcbo(QueuedMethod):
             self._queue_another_design()
             self._open_ids = []
             return
-        if self.iteration <= 1:  # after the design, and once the noise probes are in
-            self.regime.decide(self.archive, self.model.repeats)
+        self.regime.decide(self.archive.y[recent], self.model.repeats)
         reach = self.step.info(max(self.iteration, 1))["step"]
         self.model.build(recent, self.iteration, reach)
         self.iterate = self._next_iterate()

@@ -30,7 +30,7 @@ class LcboOptions(LearnedModelOptions):
         explore: exploration points per iteration, ``b2``; a number or a function of k, and never more than
             the budget. ``auto``: 3, or 4 with noise.
         window: the model sees the ``window * d`` most recent points; ``None`` all; ``auto`` 3, with noise
-            up to 5, and at least 12 points.
+            up to 6, and at least 12 points.
         window_limit: and never more than this many.
         delta: half-width of the local exploration box; ``None`` the whole cube; ``auto`` the length of a
             step, and as far as the noise asks for.

@@ -16,9 +16,10 @@ from lcbo.models.repeats import Repeats
 from lcbo.scaling import Scaling
 from lcbo.steps.schedules import at
 from lcbo.steps.step import Iterate
+from lcbo.types import Array
 
 PROBES_SHARE = 25  # noise probes cost at most a 25th of the budget
-CLEARLY_NOISY = 0.03  # noise over the scatter of the design, in standard deviations
+CLEARLY_NOISY = 0.03  # noise over the scatter of the window, in standard deviations
 
 
 class NoiseRegime:
@@ -34,16 +35,19 @@ class NoiseRegime:
     @property
     def window(self) -> float:
         """Evaluations per variable in the window."""
-        return 3.0 + 2.0 * self.level
+        return 3.0 + 3.0 * self.level
 
     @property
     def explore(self) -> int:
         """Exploration points per iteration."""
         return round(3.0 + self.level)
 
-    def decide(self, archive: Archive, repeats: Repeats) -> None:
-        """Compare the scatter of repeats with that of everything evaluated so far."""
-        scatter, dof = repeats.scatter(Scaling.of(archive.y[archive.recent(None)]).std)
+    def decide(self, y: Array, repeats: Repeats) -> None:
+        """Compare the scatter of repeats with that of the window's outputs, ``n x B``.
+
+        What is nearly quiet over the whole cube may be mostly noise over a small window.
+        """
+        scatter, dof = repeats.scatter(Scaling.of(y).std)
         noise = math.sqrt(float(np.max(scatter / np.maximum(dof, 1.0), initial=0.0)))
         self.level = min(noise / CLEARLY_NOISY, 1.0)
 
