@@ -53,7 +53,10 @@ def write_spec(folder: Path, entries: dict[str, str]) -> Path:
 
 @pytest.mark.parametrize(
     ("more", "count"),
-    [('tasks = ["draw"]', 2), pytest.param("seeds = 2", 8, marks=pytest.mark.slow)],
+    [
+        pytest.param('tasks = ["draw"]', 2, marks=pytest.mark.slow),
+        pytest.param("seeds = 2", 8, marks=pytest.mark.slow),
+    ],
     ids=["small", "full"],
 )
 def test_killed_and_resumed_experiment_has_the_table_of_an_uninterrupted_one(tmp_path, more, count):

@@ -83,6 +83,7 @@ def test_benchmark_is_scored_without_noise(tmp_path):
     assert np.allclose(score.best, best_feasible(truth, exact), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_more_seeds_and_methods_add_runs_and_finished_runs_stay(problem_file, tmp_path):
     comparison = begin(problem_file(), tmp_path / "out")
     first = compare(comparison.plan(["sobol"], 1), jobs=1, poll=0.02)

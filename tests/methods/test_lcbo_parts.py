@@ -46,7 +46,7 @@ def test_window_size(per_variable: float | None, limit: int | None, size: int | 
     assert recent.tolist() == list(range(20))[-size if size else 0 :]
 
 
-@pytest.mark.parametrize(("level", "size"), [(0.0, 12), (0.5, 16), (1.0, 20)])
+@pytest.mark.parametrize(("level", "size"), [(0.0, 12), (0.5, 18), (1.0, 24)])
 def test_window_of_its_own_choice_grows_with_the_noise(level: float, size: int) -> None:
     assert window_of(4, "auto", None, level).size == size
     assert window_of(4, "auto", 13, level).size == min(size, 13)
@@ -61,7 +61,7 @@ def test_window_skips_failures() -> None:
     ("noise", "level", "explore"),
     [(0.0, 0.0, 3), (0.5 * CLEARLY_NOISY, 0.5, 4), (CLEARLY_NOISY, 1.0, 4), (10.0, 1.0, 4)],
 )
-def test_noise_level_is_that_of_repeats_over_the_scatter_of_all(
+def test_noise_level_is_that_of_repeats_over_the_scatter_of_the_window(
     noise: float, level: float, explore: int
 ) -> None:
     """Repeats ``-s, 0, s`` have the standard deviation s; outputs -1 and 1 have 1."""
@@ -69,9 +69,9 @@ def test_noise_level_is_that_of_repeats_over_the_scatter_of_all(
     for output in (noise, -noise, 0.0):
         repeats.add(np.zeros(2), np.array([output]))
     mine, other = NoiseRegime(), NoiseRegime()
-    mine.decide(told, repeats)
+    mine.decide(told.y, repeats)
     assert mine.level == pytest.approx(level, abs=1e-12)
-    assert mine.window == pytest.approx(3.0 + 2.0 * level)
+    assert mine.window == pytest.approx(3.0 + 3.0 * level)
     assert mine.explore in ({3, 4} if level == 0.5 else {explore})
     other.restore(json.loads(json.dumps(mine.state())))
     assert other.level == mine.level
@@ -80,7 +80,7 @@ def test_noise_level_is_that_of_repeats_over_the_scatter_of_all(
 def test_noise_level_without_repeats_is_zero() -> None:
     regime = NoiseRegime()
     for told in ([1.0], [1.0, 1.0], [None, 2.0], [1e300, -1e300]):
-        regime.decide(archive(told), Repeats((None,)))
+        regime.decide(archive(told).y, Repeats((None,)))
         assert regime.level == 0.0
 
 
