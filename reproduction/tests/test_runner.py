@@ -51,6 +51,7 @@ def write_spec(folder: Path, entries: dict[str, str]) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "count"),
     [
