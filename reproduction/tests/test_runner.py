@@ -55,8 +55,8 @@ def write_spec(folder: Path, entries: dict[str, str]) -> Path:
 @pytest.mark.parametrize(
     ("more", "count"),
     [
-        pytest.param('tasks = ["draw"]', 2, marks=pytest.mark.slow),
-        pytest.param("seeds = 2", 8, marks=pytest.mark.slow),
+        ('tasks = ["draw"]', 2),
+        ("seeds = 2", 8),
     ],
     ids=["small", "full"],
 )
