@@ -144,6 +144,7 @@ class LocalModel:
         x = to_tensor(self.frame.placed(z), self.now.gp.u)
         mean, var, slopes = map(to_array, self.now.gp.tangent(x))
         gradient, deviation = slopes / self.frame.width, np.sqrt(var)
+        rows = np.array([0, *terms.rows])
         local = LocalPosterior(
             u=z,
             value=float(mean[0] + scaling.mean[0] / scaling.std[0]),
@@ -153,9 +154,9 @@ class LocalModel:
             slopes=terms.sign[:, None] * gradient[terms.rows],
             deviations=deviation[terms.rows],
             equality=terms.equality,
-            scale=scaling.std[np.array([0, *terms.rows])],
-            noise=self.noise()[np.array([0, *terms.rows])],
-            hessian=self._curvature(x),
+            scale=scaling.std[rows],
+            noise=self.noise()[rows],
+            hessian=self._curvature(x) if self._options.step == "linearized" else None,
         )
         return self._walled(local) if self._options.avoid_failures else local
 
