@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -79,6 +79,7 @@ class LinearizedStep(Step):
     def __init__(self, radius: Radius, landing: Landing) -> None:
         self.radius = radius
         self.landing = landing
+        self._first = radius.now
 
     def __call__(self, local: LocalPosterior, last_step: Array, k: int, spent: float | None) -> Iterate:  # noqa: ARG002
         """Return the next iterate; see `Step`."""
@@ -98,6 +99,11 @@ class LinearizedStep(Step):
     def failed(self) -> None:
         """Forget what was expected at the end of the step: the run lands elsewhere."""
         self.landing.expected = None
+
+    def restart(self) -> None:
+        """Start with the first radius and without landings."""
+        self.radius = replace(self.radius, now=self._first)
+        self.landing = Landing(self.landing.probability)
 
     def info(self, k: int) -> dict[str, float]:  # noqa: ARG002
         """Return the radius of the next step."""

@@ -106,6 +106,9 @@ class Step(ABC):
     def failed(self) -> None:  # noqa: B027  (most steps adapt nothing)
         """Take note that nothing could be evaluated where the last step led: the run goes half way back."""
 
+    def restart(self) -> None:  # noqa: B027  (most steps adapt nothing)
+        """Forget the place: the next step is the first of another descent."""
+
     def state(self) -> dict[str, Any]:
         """Return what the step adapts, as JSON values."""
         return {}

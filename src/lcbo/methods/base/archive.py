@@ -51,9 +51,9 @@ class Archive:
         """PENDING, TOLD or FAILED, by id."""
         return self._status[: self.size]
 
-    def recent(self, count: int | None) -> NDArray[np.intp]:
-        """Ids of the ``count`` most recent told points, oldest first; all of them for ``None``."""
-        told = np.flatnonzero(self.status == TOLD)
+    def recent(self, count: int | None, since: int = 0) -> NDArray[np.intp]:
+        """Ids of the ``count`` most recent told points from ``since`` on, oldest first; all for ``None``."""
+        told = since + np.flatnonzero(self.status[since:] == TOLD)
         return told if count is None else told[-count:]
 
     def pending(self, since: int) -> NDArray[np.intp]:

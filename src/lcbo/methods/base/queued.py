@@ -40,9 +40,9 @@ class QueuedMethod(Method):
         self.n_included += 1
         return id
 
-    def best(self) -> int:
-        """Return the id of the best point observed so far."""
-        told = self.archive.recent(None)
+    def best(self, since: int = 0) -> int:
+        """Return the id of the best point observed, of those with ids from ``since`` on."""
+        told = self.archive.recent(None, since)
         return int(told[self.setup.terms.best(self.archive.y[told])])
 
     def _propose(self, u: Array, role: str) -> Proposal:

@@ -33,9 +33,10 @@ EARLY = 8  # evaluations per variable until which they are chosen twice as often
 
 
 class Window:
-    """The ``window * d`` most recent evaluations, at most ``window_limit`` and at least 2 of them."""
+    """The ``window * d`` most recent evaluations of a basin, 2 to ``window_limit`` of them."""
 
     def __init__(self, dim: int, options: LcboOptions, regime: NoiseRegime) -> None:
+        self.since = 0  # id of the first evaluation of the basin
         self._dim = dim
         self._options = options
         self.regime = regime
@@ -54,7 +55,7 @@ class Window:
 
     def __call__(self, archive: Archive) -> NDArray[np.intp]:
         """Return the ids of the evaluations in the window, oldest first."""
-        return archive.recent(self.size)
+        return archive.recent(self.size, self.since)
 
 
 class LocalModel:
@@ -86,6 +87,7 @@ class LocalModel:
         self._kernels = KERNELS if auto else (options.kernel,)
         self._choice = PLAIN if auto else Choice(PLAIN.power, options.kernel)
         self._chosen_at = 0  # evaluations told when warp and kernel were chosen last
+        self._elsewhere = False  # the frame is still that of another place
         self._ids: list[int] = []
         self._told = 0
         self._answer: tuple[int, Model] | None = None
@@ -103,13 +105,22 @@ class LocalModel:
         refit = iteration % self._options.fit_every == 0
         if self._options.adapt_frame and self._options.fit == "lattice":
             changed = self._choose()
-            if changed or refit:
+            if changed or refit or self._elsewhere:
                 warp = self._choice.warp(len(self.frame.center))
                 self._move(Frame.around(warp, self._archive.u[ids], reach))
+        self._elsewhere = False
         self.builder.kernel = self._choice.kernel
         self.now = self._built(ids, refit)
         self._ids = ids.tolist()
         self._answer = None
+
+    def restart(self) -> None:
+        """Learn the next model without regard to the last: it will be of another place.
+
+        Warp and kernel are of the problem, and stay.
+        """
+        self.builder.forget()
+        self._elsewhere = True
 
     @property
     def answer(self) -> Model | None:
@@ -117,7 +128,7 @@ class LocalModel:
         if self.now is None:
             return None
         if self._answer is None or self._answer[0] != self._told:
-            self._answer = self._told, self._built(self._window(self._archive), refit=False)
+            self._answer = self._told, self._built(self._known(), refit=False)
         return self._answer[1]
 
     def recommend(self) -> Array | None:
@@ -125,7 +136,7 @@ class LocalModel:
         model = self.answer
         if model is None:
             return None
-        u = self._archive.u[self._window(self._archive)]
+        u = self._archive.u[self._known()]
         best = to_array(model.gp.u[recommended(model, self._terms)])
         found: Array = u[int((self.frame.local(u) == best).all(1).argmax())].copy()
         return found
@@ -225,6 +236,7 @@ class LocalModel:
             "frame": self.frame.state(),
             "power": self._choice.power,
             "chosen_at": self._chosen_at,
+            "elsewhere": self._elsewhere,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -236,10 +248,12 @@ class LocalModel:
         if "frame" in state:
             self.frame = Frame.restored(state["frame"])
             self._choice = Choice(state["power"], state["kernel"])
-            self._chosen_at = state["chosen_at"]
+            self._chosen_at, self._elsewhere = state["chosen_at"], state["elsewhere"]
         if self._ids:
             self.builder.resume(Hyperparameters.of(state["hyperparameters"]), state["kernel"])
             self.now = self._built(np.array(self._ids), refit=False)
+        if self._elsewhere:
+            self.builder.forget()
         self.builder.rescues = state["rescues"]
         self.uncertainty = state["uncertainty"]
 
@@ -247,13 +261,17 @@ class LocalModel:
         u = self.frame.local(self._archive.u[ids])
         return self.builder.build(u, self._archive.y[ids], self.repeats, refit)
 
+    def _known(self) -> NDArray[np.intp]:
+        """Ids of what the answer is from: the window, and after a restart the last model's until the next."""
+        return np.array(self._ids) if self._elsewhere else self._window(self._archive)
+
     def _choose(self) -> bool:
         """Compare warps and kernels where enough is new; return whether the coordinates change."""
         dim = len(self.frame.center)
         pause = dim if self._told < EARLY * dim else 2 * dim
         if self._chosen_at and self._told < self._chosen_at + pause:
             return False
-        recent = self._archive.recent(min(EVIDENCE_POINTS[0] * dim, EVIDENCE_POINTS[1]))
+        recent = self._archive.recent(min(EVIDENCE_POINTS[0] * dim, EVIDENCE_POINTS[1]), self._window.since)
         before = self._choice
         self._choice = chosen(
             self._archive.u[recent],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from lcbo.methods.base.archive import PENDING, TOLD
 from lcbo.methods.base.builders import window_builder
 from lcbo.methods.base.queued import Point, QueuedMethod
+from lcbo.methods.lcbo.basins import RESTART_DESCENT, finished
 from lcbo.methods.lcbo.evidence import PLAIN
 from lcbo.methods.lcbo.exploration import Exploration, make_explorer
 from lcbo.methods.lcbo.local_model import LocalModel, Window
@@ -58,6 +60,7 @@ class Lcbo(QueuedMethod):
             "step": self.step,
         }
         self.iterate: Iterate | None = None  # until the initial design is told
+        self.basins: list[int] = []  # ids of the best points of basins that were left
         self._open_ids: list[int] = []
 
     @torch.inference_mode()
@@ -74,6 +77,9 @@ class Lcbo(QueuedMethod):
 
     def _iterate(self) -> None:
         """Finish iteration k: model the window, move the iterate, queue the batch of iteration k + 1."""
+        if self.iterate is not None and self.regime.level == 0.0 and self.options.restart and finished(self.archive, self.window.since, self.setup, self.step.info(max(self.iteration, 1))["step"]) and self._worth_restarting():
+            self._restart()
+            return
         recent = self.window(self.archive)
         if len(recent) == 0:
             self._queue_another_design()
@@ -90,7 +96,7 @@ class Lcbo(QueuedMethod):
     def _next_iterate(self) -> Iterate:
         """Return the best point told so far at first, then a step from the iterate, or the way back."""
         if self.iterate is None:
-            return Iterate.start(self.archive.u[self.best()])
+            return Iterate.start(self.archive.u[self.best(self.window.since)])
         restarted = self.restart(self.iterate, self.archive, self._open_ids)
         if restarted is not None:
             self.step.failed()
@@ -102,6 +108,30 @@ class Lcbo(QueuedMethod):
         last_step = local.u - warp.bent(here.u - here.step)
         moved = warp.straight(self.step(local, last_step, self.iteration, spent).u)
         return Iterate(moved, moved - here.u)
+
+    def _worth_restarting(self) -> bool:
+        """Whether what is left of the budget is enough to begin again and come down to something."""
+        left = math.inf if self.setup.budget is None else self.setup.budget - self.archive.size
+        return left >= self.setup.n_init + RESTART_DESCENT * self.setup.dim
+
+    def _restart(self) -> None:
+        """Leave a basin whose minimum is found: a new design, the basin's best point kept for the answer."""
+        self.basins.append(self.best(self.window.since))
+        self.window.since = self.archive.size
+        self.model.restart()
+        self.step.restart()
+        self.iterate = None
+        self._queue_another_design()
+        from lcbo.methods.lcbo import basins
+        half = basins.SOFT[(len(self.basins) - 1) % len(basins.SOFT)]
+        if half:
+            warp = self.model.frame.warp
+            ids = self.basins
+            z = warp.bent(self.archive.u[ids[self.setup.terms.best(self.archive.y[ids])]])
+            import numpy as np
+            lo, hi = np.clip(z - half, 0.0, 1.0), np.clip(z + half, 0.0, 1.0)
+            self._queue = [(warp.straight(lo + u * (hi - lo)), "init") for u, _ in self._queue]
+        self._open_ids = []
 
     def _batch(self, u: Array) -> list[Point]:
         """Return the repeats at the iterate, Z_1, and the exploration points around it, Z_2."""
@@ -133,7 +163,13 @@ class Lcbo(QueuedMethod):
     @torch.inference_mode()
     def recommend(self) -> Array | None:
         """Return the evaluated point of the window with the best posterior."""
-        return self.model.recommend()
+        here = self.model.recommend()
+        if here is None or not self.basins:
+            return here
+        # Where a basin was left there is no noise: observed values decide.
+        ids = [int((self.archive.u == here).all(1).argmax()), *self.basins]
+        best: Array = self.archive.u[ids[self.setup.terms.best(self.archive.y[ids])]].copy()
+        return best
 
     @torch.inference_mode()
     def belief(self, u: Array) -> Belief | None:
@@ -142,13 +178,16 @@ class Lcbo(QueuedMethod):
 
     def info(self) -> Mapping[str, float]:
         """Return the iteration and the numbers of the model and of the step."""
-        return {"iteration": self.iteration, **self.model.info(), **self.step.info(max(self.iteration, 1))}
+        numbers = {"iteration": self.iteration, **self.model.info(), **self.step.info(max(self.iteration, 1))}
+        return {**numbers, "basins": len(self.basins)} if self.basins else numbers
 
     def state(self) -> dict[str, Any]:
         """Return the state of every part, and what of the batch is still to be asked for."""
         return {
             **self._queue_state(),
             "batch": self._open_ids,
+            "basins": self.basins,
+            "since": self.window.since,
             "iterate": None if self.iterate is None else self.iterate.state(),
             **{name: part.state() for name, part in self._kept.items()},
         }
@@ -159,6 +198,7 @@ class Lcbo(QueuedMethod):
         state = state if "version" in state else _upgraded(state)
         self._restore_queue(state, calls)
         self._open_ids = list(state["batch"])
+        self.basins, self.window.since = list(state.get("basins", ())), state.get("since", 0)
         self.iterate = None if state["iterate"] is None else Iterate.restored(state["iterate"])
         for name, part in self._kept.items():
             part.restore(state[name])

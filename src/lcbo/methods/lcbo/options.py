@@ -67,6 +67,7 @@ class LcboOptions(LearnedModelOptions):
     explorer_options: Mapping[str, Any] = field(default_factory=dict)
     inward: bool = True
     avoid_failures: bool = True
+    restart: bool = True
     condition_on_repeats: bool = True
     step: str = "linearized"
     radius: tuple[float, float, float] = (0.1, 1e-6, 0.5)
@@ -116,6 +117,7 @@ def paper_preset(dim: int) -> dict[str, Any]:
         "adapt_frame": False,
         "inward": False,
         "avoid_failures": False,
+        "restart": False,
         "window": 2.0,
         "window_limit": None,
         "explorer": "paper",
