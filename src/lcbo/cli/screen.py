@@ -148,6 +148,7 @@ def _answer(problem: Problem, result: Result) -> dict[str, Any]:
         "outcomes": {name: float(result.fun), **result.constr},
         "slack": {str(c): float(c.slack(result.constr.get(c.name, math.nan))) for c in problem.constraints},
         "pof": float(result.pof),
+        **{field: result[field] for field in ("confidence", "rule", "feasibility_tol")},
         "multipliers": result.multipliers,
         "kkt": result.kkt,
         "observed": {
