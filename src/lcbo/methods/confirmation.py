@@ -1,10 +1,10 @@
 """The end of a noisy run: a shortlist is evaluated again, and the answer is decided by these fresh values.
 
 The best point of a noisy run is the one that was luckiest. So the last few per cent of the budget go to a
-shortlist: the point the method recommends, the best that its model is sure of, and a ladder from the first
-into the interior. The ladder's rungs are the shortest moves that put ever larger margins between the
-linearized terms and their limits: near the optimum a margin costs the same objective in whichever direction
-it is gained, and the shortest move is the one the model knows best.
+shortlist: the point the method recommends, the best that its model is sure of with points between the two,
+and a ladder from the first into the interior. The ladder's rungs are the shortest moves that put ever larger
+margins between the linearized terms and their limits: near the optimum a margin costs the same objective in
+whichever direction it is gained, and the shortest move is the one the model knows best.
 
 The belief about the shortlist before its first evaluation is the model's, its variance inflated (see
 `lcbo.methods.decision`); fresh observations update it. What is evaluated next is the point with the largest
@@ -40,7 +40,8 @@ from lcbo.steps.elastic import elastic_step
 from lcbo.types import Array
 
 LEAST = 2  # evaluations; fewer confirm nothing
-RUNGS = (0.0, 0.4, 0.8, 1.2, 1.6, 2.2, 3.0, 4.0)  # margins of the ladder, in standard deviations
+RUNGS = (0.0, 0.5, 1.0, 1.6, 2.4, 3.5)  # margins of the ladder, in standard deviations
+BETWEEN = (0.3, 0.55, 0.8, 1.0)  # of the way from the recommended point to the one the model is sure of
 INFLATED = 1.5  # the model's standard deviation, for the margins
 FAR = 3.0  # moves: a term farther inside does not matter
 WEIGHT = 1e3  # of a violation against the length of the move
@@ -221,7 +222,8 @@ class Confirmed(Method):
         points = [*earlier, *self._ladder(belief, evaluations)]
         sure = prospects_of(self.method, self._demand)
         if sure is not None:
-            points.append(sure.u[self._demand.choose(sure, self._scale())[0]])
+            there = sure.u[self._demand.choose(sure, self._scale())[0]]
+            points += [center + share * (there - center) for share in BETWEEN]
         return _distinct(points)
 
     def _best_observed(self) -> list[Array]:
