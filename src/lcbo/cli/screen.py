@@ -129,6 +129,9 @@ def show_answer(problem: Problem, result: Result, json: bool) -> None:
     say(design(problem, result.x), "")
     if problem.constraints:
         say(limits(problem, result.constr, result.multipliers), "")
+    if result.feasibility_tol and result.rule == "observed":
+        most = max(result.feasibility_tol.items(), key=lambda item: item[1])
+        say(f"A limit counts as met within the feasibility tolerance, at most {most[1]:.2g} ({most[0]}).", "")
     say(f"{problem.objective.name} = {result.fun:.6g} after {result.nfev} evaluations: {result.message}")
 
 
