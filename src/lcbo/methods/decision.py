@@ -27,7 +27,9 @@ from lcbo.types import Array
 
 INFLATION = np.array([1.0, 1.5, 2.25, 3.4])  # of a standard deviation
 PRIOR = np.array([0.45, 0.30, 0.17, 0.08])  # their weights before anything is known
-INDEPENDENT = 20.0  # errors of neighbors are alike: all of them weigh no more than this many
+INDEPENDENT = (
+    5.0  # errors of neighbors are alike, and none is at the point that was chosen: all weigh as these
+)
 NEAR = 1.0  # standard deviations of the model's data: observations this close to a limit teach about it
 ENOUGH = 5  # of those; otherwise all of them do
 NEGLIGIBLE = 1e-2  # of an output's scale: error and standard deviation of a model without noise
