@@ -61,6 +61,13 @@ def above_zero(argument: str, value: Any, most: float | None = None) -> float:
     return float(value)
 
 
+def probability(argument: str, value: Any) -> float:
+    """Return a number above 0 and below 1."""
+    if not is_number(value) or not 0.0 < value < 1.0:
+        raise ArgumentError(argument, "a probability above 0 and below 1", repr(value))
+    return float(value)
+
+
 def truth(argument: str, value: Any) -> bool:
     """Return True or False."""
     if not isinstance(value, bool | np.bool_):

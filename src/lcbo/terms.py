@@ -125,9 +125,15 @@ class Terms:
         total: Array = np.where(np.isnan(relative), np.inf, relative).sum(-1) + missing
         return total
 
-    def feasible(self, y: Array) -> NDArray[np.bool_]:
-        """Whether each of ``n x B`` outputs is known and meets every condition: ``n``."""
-        met: NDArray[np.bool_] = self.total(y, np.ones(y.shape[-1])) == 0.0
+    def feasible(self, y: Array, allowed: Array | float = 0.0) -> NDArray[np.bool_]:
+        """Whether each of ``n x B`` outputs is known and meets every condition: ``n``.
+
+        Args:
+            y: outputs, NaN where missing.
+            allowed: ``B``, by how much each output may be beyond its conditions, in its units.
+        """
+        room = np.broadcast_to(allowed, y.shape[-1:])[self.rows]
+        met: NDArray[np.bool_] = (self.violation(y) <= room).all(-1) & ~np.isnan(y[..., 0])
         return met
 
     def best(self, y: Array) -> int:

@@ -8,7 +8,11 @@ from lcbo.evaluation.command.problem_file import read_problem_file
 
 FULL = """
 objective = { name = "range", maximize = true }
-constraints = ["stress <= 140", "0.2 <= margin <= 0.6", { name = "balance", eq = 1.0, tol = 0.1 }]
+constraints = [
+    "stress <= 140",
+    "0.2 <= margin <= 0.6",
+    { name = "balance", eq = 1.0, tol = 0.1, confidence = 0.99 },
+]
 noise = { range = 0.02, stress = 0.0 }
 
 [variables]
@@ -26,6 +30,8 @@ budget = 200
 method = "lcbo-paper"
 seed = 7
 n_init = 12
+confidence = 0.95
+confirm = 0.1
 workers = 4
 timeout = 60.5
 target = 3.0
@@ -46,7 +52,11 @@ def test_a_full_file_says_the_same_as_python(tmp_path):
     problem = task.problem
     same = lcbo.Problem(
         {"angle": (-30, 30), **{f"width{i}": (0.1, 2.0) for i in (1, 2, 3)}, "gauge": (5, 5)},
-        ["stress <= 140", "0.2 <= margin <= 0.6", lcbo.Constraint("balance", eq=1.0, tol=0.1)],
+        [
+            "stress <= 140",
+            "0.2 <= margin <= 0.6",
+            lcbo.Constraint("balance", eq=1.0, tol=0.1, confidence=0.99),
+        ],
         lcbo.Objective("range", maximize=True),
         noise={"range": 0.02, "stress": 0.0},
     )
@@ -63,12 +73,13 @@ def test_a_full_file_says_the_same_as_python(tmp_path):
 
 def test_the_command_line_goes_before_the_file(tmp_path):
     task = read(tmp_path, FULL)
-    arguments = task.arguments(budget=None, method=None, seed=0, options={"explore": 6})
+    arguments = task.arguments(budget=None, method=None, seed=0, confidence=0.8, options={"explore": 6})
     assert arguments["budget"] == 200
     assert arguments["method"] == "lcbo-paper"
     assert arguments["rng"] == 0
     assert arguments["n_init"] == 12
     assert arguments["options"] == {"explore": 6}
+    assert (arguments["confidence"], arguments["confirm"]) == (0.8, 0.1)
     assert task.evaluation(workers=1, timeout=None) == {"workers": 1, "timeout": 60.5, "target": 3.0}
 
 

@@ -205,3 +205,20 @@ def test_merge_counts_means_and_scatter() -> None:
     assert data.count.tolist() == [[3.0, 1.0], [2.0, 1.0]]
     assert data.scatter.tolist() == [8.0, 2.0]
     assert data.dof.tolist() == [2.0, 1.0]
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_leaving_one_out_equals_a_model_without_it(missing: bool) -> None:
+    hyper = hyperparameters("matern52", ard=True)
+    x, y = observations(replicates=False)
+    if missing:
+        y[2, 1] = np.nan
+    left_out = BatchedGP(merge(x, y), hyper).leave_one_out()
+    for i in range(len(x)):
+        others = BatchedGP(merge(np.delete(x, i, 0), np.delete(y, i, 0)), hyper)
+        mean, var = others.predict(torch.from_numpy(x[i : i + 1]))
+        expected = torch.from_numpy(y[i]) - mean[:, 0]
+        torch.testing.assert_close(left_out.error[:, i], expected, equal_nan=True)
+        known = ~torch.isnan(expected)
+        torch.testing.assert_close(left_out.var[known, i], var[known, 0])
+        torch.testing.assert_close(left_out.observed[known, i], torch.from_numpy(y[i])[known])

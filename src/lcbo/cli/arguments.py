@@ -26,6 +26,10 @@ Target = Annotated[
 Budget = Annotated[int | None, typer.Option(help="Total number of evaluations.", min=1)]
 Method = Annotated[str | None, typer.Option(help="Name from `lcbo methods`; lcbo by default.")]
 Seed = Annotated[int | None, typer.Option(help="Seed of the run; 0 by default.", min=0)]
+Confidence = Annotated[
+    float | None,
+    typer.Option(help="Probability with which a noisy answer is to be feasible; 0.9 by default."),
+]
 Options = Annotated[
     list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="Option of the method; repeatable.")
 ]

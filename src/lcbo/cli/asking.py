@@ -43,13 +43,15 @@ def new(
     seed: given.Seed = None,
     option: given.Options = None,
     variant: given.Variant = None,
+    confidence: given.Confidence = None,
 ) -> None:
     """Begin a run for ask and tell: you evaluate the candidates yourself."""
     if run.exists():
         raise StoreError(f"{run}: exists already; lcbo ask {run} goes on with it")
     task = given.read_task(problem, variant, noise=None, seed=seed)
     options = given.pairs("--option", option)
-    arguments = task.arguments(budget=budget, method=method, seed=seed, options=options)
+    stated = {"budget": budget, "method": method, "seed": seed, "confidence": confidence}
+    arguments = task.arguments(options=options, **stated)
     with lcbo.Optimizer(task.problem, store=run, **arguments) as optimizer:
         total = optimizer.budget or "open"
         screen.remark(f"{run}: begun with {optimizer.method}, seed {optimizer.seed}, budget {total}")

@@ -12,7 +12,7 @@ from rich.table import Table
 
 import lcbo
 from lcbo.cli import screen
-from lcbo.cli.arguments import NOT_FEASIBLE, Json, RunFile, examples
+from lcbo.cli.arguments import NOT_FEASIBLE, Confidence, Json, RunFile, examples
 from lcbo.errors import RunInUseError
 from lcbo.reporting.format import next_command, one_line, run_name, summary
 from lcbo.text import brief, duration
@@ -41,10 +41,10 @@ def status(run: RunFile, json: Json = False) -> None:
 
 
 @examples("lcbo best run.db", "lcbo best run.db --json > design.json")
-def best(run: RunFile, json: Json = False) -> None:
+def best(run: RunFile, confidence: Confidence = None, json: Json = False) -> None:
     """Show the best design so far; exit code 3 when it is not feasible."""
     stored = lcbo.open_run(run)
-    result = stored.result()
+    result = stored.result(confidence)
     screen.show_answer(stored.problem, result, json)
     if not result.success:
         raise typer.Exit(NOT_FEASIBLE)

@@ -53,6 +53,7 @@ def run(
     option: given.Options = None,
     variant: given.Variant = None,
     noise: given.Noise = None,
+    confidence: given.Confidence = None,
     workers: given.Workers = None,
     timeout: given.Timeout = None,
     retries: given.Retries = None,
@@ -62,7 +63,8 @@ def run(
     """Optimize a problem file or a named problem; the run's file keeps every evaluation."""
     task = given.read_task(problem, variant, noise, seed)
     options = given.pairs("--option", option)
-    arguments = task.arguments(budget=budget, method=method, seed=seed, options=options)
+    stated = {"budget": budget, "method": method, "seed": seed, "confidence": confidence}
+    arguments = task.arguments(options=options, **stated)
     if task.problem.fun is None:
         path = shlex.quote(problem)
         raise ArgumentError(problem, "a table [command]", f"none; lcbo new run.db {path} is for ask and tell")

@@ -129,6 +129,9 @@ def show_answer(problem: Problem, result: Result, json: bool) -> None:
     say(design(problem, result.x), "")
     if problem.constraints:
         say(limits(problem, result.constr, result.multipliers), "")
+    if result.feasibility_tol and result.rule == "observed":
+        most = max(result.feasibility_tol.items(), key=lambda item: item[1])
+        say(f"A limit counts as met within the feasibility tolerance, at most {most[1]:.2g} ({most[0]}).", "")
     say(f"{problem.objective.name} = {result.fun:.6g} after {result.nfev} evaluations: {result.message}")
 
 
@@ -148,6 +151,7 @@ def _answer(problem: Problem, result: Result) -> dict[str, Any]:
         "outcomes": {name: float(result.fun), **result.constr},
         "slack": {str(c): float(c.slack(result.constr.get(c.name, math.nan))) for c in problem.constraints},
         "pof": float(result.pof),
+        **{field: result[field] for field in ("confidence", "rule", "feasibility_tol")},
         "multipliers": result.multipliers,
         "kkt": result.kkt,
         "observed": {

@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from lcbo.optimizer.log import FEASIBILITY_TOL
 from lcbo.problem import Problem
+from lcbo.scaling import Scaling
 from lcbo.types import Array
 
 _POINTS = 100  # at most so many checkpoints in a run
@@ -69,14 +71,12 @@ def checkpoints(budget: int) -> npt.NDArray[np.int64]:
 def best_feasible(problem: Problem, outcomes: Iterable[Mapping[str, float]]) -> Array:
     """Return the best feasible objective after 1, 2, ... evaluations; infinite before the first.
 
-    Values are signed so that less is better. An evaluation that failed has no outcomes.
+    Values are signed so that less is better. An evaluation that failed has no outcomes. What is feasible has
+    the tolerance of a run: a solver that converges from outside is not denied its answer.
     """
-    objective = problem.objective
-    values = [
-        objective.sign * y[objective.name] if objective.name in y and problem.feasible(y) else math.inf
-        for y in outcomes
-    ]
-    best: Array = np.minimum.accumulate(np.array(values))
+    rows = np.array([problem.to_rows(y) for y in outcomes]).reshape(-1, len(problem.outcomes))
+    feasible = problem.terms.feasible(rows, FEASIBILITY_TOL * Scaling.of(rows).std)
+    best: Array = np.minimum.accumulate(np.where(feasible, rows[:, 0], np.inf))
     return best
 
 

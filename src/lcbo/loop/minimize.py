@@ -17,9 +17,10 @@ from lcbo.loop.loop import Callback, Loop
 from lcbo.loop.progress import ProgressBar
 from lcbo.loop.stopping import MAX_FAILURE_RATE, Stopping
 from lcbo.methods.protocol import MethodSpec
+from lcbo.optimizer.log import FEASIBILITY_TOL
 from lcbo.optimizer.optimizer import Optimizer
 from lcbo.optimizer.result import Result
-from lcbo.optimizer.setup import read_path
+from lcbo.optimizer.setup import CONFIDENCE, read_path
 from lcbo.problem import Objective, Problem
 from lcbo.store.database import exists
 from lcbo.types import Array
@@ -54,6 +55,9 @@ def minimize(
     callback: Callback | None = None,
     progress: bool = True,
     options: Mapping[str, Any] | None = None,
+    confidence: float = CONFIDENCE,
+    confirm: float | None = None,
+    feasibility_tol: float = FEASIBILITY_TOL,
     device: str = "cpu",
 ) -> Result:
     """Minimize an expensive function under constraints on quantities it returns beside the objective.
@@ -91,6 +95,11 @@ def minimize(
         callback: called after every evaluation with a `Snapshot`; raising ``StopIteration`` ends the run.
         progress: show a progress bar on a terminal.
         options: options of the method.
+        confidence: probability with which the answer of a noisy run is to be feasible (see `Optimizer`).
+        confirm: part of the budget that a noisy run keeps to evaluate the candidates for its answer again;
+            by default 0.05 for ``lcbo`` and 0 for every other method.
+        feasibility_tol: by how much of its standard deviation over the run an outcome may be beyond its
+            limit and still count as feasible.
         device: where the models compute, ``"cpu"`` or ``"cuda"``.
 
     Returns:
@@ -112,6 +121,7 @@ def minimize(
         raise ArgumentError("callback", "a function of one Snapshot", repr(callback))
     evaluator = make_evaluator(problem, workers, slots, timeout)
     run = {"method": method, "options": options, "x0": x0, "data": data, "n_init": n_init, "rng": rng}
+    run |= {"confidence": confidence, "confirm": confirm, "feasibility_tol": feasibility_tol}
     with evaluator, begun_or_continued(problem, store, budget=budget, device=device, **run) as optimizer:
         return _run(optimizer, evaluator, stopping, retries, callback, progress)
 

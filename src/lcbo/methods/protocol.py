@@ -34,7 +34,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Proposal:
-    """One point a method wants evaluated; ``role`` is ``init``, ``iterate`` or ``explore``."""
+    """One point a method wants evaluated; ``role`` is ``init``, ``iterate``, ``explore`` or ``confirm``."""
 
     id: int
     u: Array
@@ -67,6 +67,34 @@ class Belief:
     gradient: Array
     gradient_std: Array
     scale: Array
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a method's model believes at ``k`` points together, and what it missed among its own data.
+
+    All in the user's scale. Leaving one of its ``n`` observations out, the model predicts it with an error;
+    what it thought the error's variance would be is that of the output, ``missed_var``, and of the noise.
+
+    Attributes:
+        mean: ``k x B``.
+        var: ``k x B``, of the noise-free outputs.
+        cov: ``B x k x k``, or ``None`` where it was not asked for.
+        noise_var: ``B``, of one observation.
+        missed: ``B x n``, errors; NaN where an outcome is missing.
+        missed_var: ``B x n``.
+        missed_noise_var: ``B x n``, of the observations: less where a point was repeated.
+        observed: ``B x n``, the observations.
+    """
+
+    mean: Array
+    var: Array
+    cov: Array | None
+    noise_var: Array
+    missed: Array
+    missed_var: Array
+    missed_noise_var: Array
+    observed: Array
 
 
 class Method(ABC):
@@ -111,6 +139,19 @@ class Method(ABC):
         """Return the model's belief at a point, or ``None`` where the method has no model."""
         return None
 
+    def candidates(self) -> Array | None:
+        """Return the evaluated points a model can vouch for, ``k x d``; ``None`` without a model."""
+        return None
+
+    def forecast(self, u: Array, joint: bool = False) -> Forecast | None:  # noqa: ARG002
+        """Return the model's belief at points, ``k x d``, or ``None`` without a model.
+
+        Args:
+            u: the points.
+            joint: also the covariances between them.
+        """
+        return None
+
     @abstractmethod
     def info(self) -> Mapping[str, float]:
         """Return the numbers worth showing now: ``iteration`` always, step size, penalty, rescues."""
@@ -140,6 +181,7 @@ class MethodSpec:
         options_class: dataclass of the options; its docstring and those of its bases say what each means.
         supports_equality: whether it steers towards ``h(x) = 0``; otherwise such a problem is refused.
         sequential: after the initial design it has at most one proposal out at a time.
+        confirm: part of a noisy run's budget that confirms its answer, unless the user says otherwise.
     """
 
     name: str
@@ -149,3 +191,4 @@ class MethodSpec:
     options_class: type | None = None
     supports_equality: bool = True
     sequential: bool = False
+    confirm: float = 0.0

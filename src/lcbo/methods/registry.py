@@ -45,7 +45,7 @@ Preset = Callable[[int], Mapping[str, Any]]  # maps d to options that replace th
 
 
 def _entry(
-    name: str, home: str, options: type, preset: Preset = lambda _: {}, shown_dim: int = 25, **facts: bool
+    name: str, home: str, options: type, preset: Preset = lambda _: {}, shown_dim: int = 25, **facts: Any
 ) -> MethodSpec:
     """Return the entry of the class at ``home``; its defaults are listed for ``shown_dim`` variables."""
 
@@ -63,7 +63,7 @@ def _entry(
 
 
 _ENTRIES = (
-    _entry("lcbo", "lcbo.method:Lcbo", LcboOptions),
+    _entry("lcbo", "lcbo.method:Lcbo", LcboOptions, confirm=0.05),
     _entry("lcbo-paper", "lcbo.method:Lcbo", LcboOptions, paper_preset),
     _entry("lcbo-theory", "lcbo.method:Lcbo", LcboOptions, theory_preset, shown_dim=8),
     _entry("scbo", "regions.scbo:Scbo", ScboOptions),

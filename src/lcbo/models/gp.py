@@ -117,6 +117,23 @@ class Posterior:
     gradient_cov: Tensor
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """Observations compared with what all others predict for them, each ``B x n``.
+
+    Attributes:
+        error: observed less predicted, NaN where an outcome is missing.
+        var: variance of the predicted noise-free output.
+        noise: noise variance of the (averaged) observation.
+        observed: the observation.
+    """
+
+    error: Tensor
+    var: Tensor
+    noise: Tensor
+    observed: Tensor
+
+
 class BatchedGP:
     """The posterior given merged data and hyperparameters.
 
@@ -261,6 +278,21 @@ class BatchedGP:
         outer = away.mT @ ((weight * phi2.squeeze(-1))[..., None] * away)
         inner = (weight * phi1.squeeze(-1)).sum(-1)[:, None] * inv2.expand(-1, len(u))
         return outer - torch.diag_embed(inner)
+
+    def leave_one_out(self) -> LeftOut:
+        """Every observation as predicted from all others.
+
+        It takes the inverse covariance alone: with ``c = diag(K^-1)`` the error is ``alpha / c``, and its
+        variance, the noise included, ``1 / c``.
+        """
+        identity = torch.eye(len(self.u), dtype=self.u.dtype, device=self.u.device)
+        weight = self.whiten(identity.expand(len(self.factor), -1, -1)).square().sum(-2)
+        return LeftOut(
+            error=(self.alpha / weight).masked_fill(~self.present, torch.nan),
+            var=(weight.reciprocal() - self.noise).clamp_min(0.0),
+            noise=self.noise,
+            observed=self.mean(self.u) + self.alpha * self.noise,
+        )
 
     def conditioned(self, z: Tensor, count: Tensor | None = None, *, least_noise: float = 0.0) -> BatchedGP:
         """The same posterior with pending points added: exact covariance, unchanged mean.

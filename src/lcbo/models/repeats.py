@@ -47,6 +47,12 @@ class Repeats:
         count = count + seen
         self._groups[point] = (count, mean + step / np.maximum(count, 1.0))
 
+    @property
+    def deviation(self) -> Array:
+        """Standard deviation of every output, ``B``; NaN where nothing was repeated and nothing is stated."""
+        known = self.dof > 0.0
+        return np.where(known, self.root_scatter / np.sqrt(np.maximum(self.dof, 1.0)), np.nan)
+
     def scatter(self, scale: Array) -> tuple[Array, Array]:
         """Scatter of standardized outputs and its degrees of freedom, tempered to at most ``MOST_DOF``.
 

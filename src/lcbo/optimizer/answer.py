@@ -1,13 +1,13 @@
 """What a run answers: the design, how feasible it is and how stationary.
 
-Which point is the answer depends on what is known of the noise:
+Which point is the answer depends on the noise. It is as stated; where nothing is stated, repeats of a point
+show it; where nothing was repeated, there is none if the model reproduces the best observed point almost
+exactly (all outputs within 1 % of their scale, both in error and in standard deviation).
 
-- deterministic: the best feasible point observed, what was seen there is the truth;
-- noise known: the point the model recommends, with the model's values. The best *observed* value of a
-  noisy run is optimistically biased, so it only stands beside it (``x_observed``);
-- noise unknown: as noisy, unless the model reproduces the best observed point almost exactly (all outputs
-  within 1 % of their scale, both in error and in standard deviation). Then the noise is negligible,
-  observed values can be trusted, and the best observed feasible point is the answer.
+- Without noise: the best feasible point observed, what was seen there is the truth.
+- With noise: the best point that is feasible with the confidence asked for, by the confirmation where there
+  was one and by the model otherwise (`lcbo.methods.decision`), with the values believed there. The best
+  *observed* value of a noisy run is optimistically biased, so it only stands beside it (``x_observed``).
 """
 
 from __future__ import annotations
@@ -16,18 +16,31 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.special import ndtr
 
 from lcbo.errors import ModelError
+from lcbo.methods.confirmation import Confirmed
+from lcbo.methods.decision import (
+    Demand,
+    Prospects,
+    noise_shown,
+    prospects_of,
+    prospects_of_values,
+    reproduces,
+)
 from lcbo.methods.protocol import Belief, Method
+from lcbo.models.repeats import Repeats
 from lcbo.optimizer.describe import versions
 from lcbo.optimizer.kkt import Kkt, kkt
 from lcbo.optimizer.log import Log
 from lcbo.optimizer.result import Result, Snapshot
 from lcbo.problem import Problem
-from lcbo.types import Evaluation
+from lcbo.types import Array, Evaluation
 
-_NEGLIGIBLE = 1e-2  # of an output's scale: error and standard deviation of a model without noise
+_RULES = {
+    "confirmed": "decided by repeated evaluations",
+    "model": "decided by the model",
+    "values": "decided by observed values and their noise",
+}
 
 
 def snapshot(log: Log, info: Mapping[str, float]) -> Snapshot:
@@ -46,7 +59,7 @@ def snapshot(log: Log, info: Mapping[str, float]) -> Snapshot:
     return result
 
 
-def answer(problem: Problem, method: Method, log: Log, *, reason: str, min_pof: float) -> Result:
+def answer(problem: Problem, method: Method, log: Log, *, reason: str, demand: Demand) -> Result:
     """Return the answer of a run, chosen as the module docstring says."""
     seen = snapshot(log, method.info())
     result = Result()
@@ -55,40 +68,28 @@ def answer(problem: Problem, method: Method, log: Log, *, reason: str, min_pof: 
     result.constr = result.constr_observed = seen.constr
     result.success, result.pof = seen.success, float(seen.success)
     result.nfev, result.nit, result.nfail = seen.nfev, seen.nit, seen.nfail
+    result.confidence = demand.confidence
+    result.feasibility_tol = dict(zip(problem.outcomes[1:], log.allowed[1:].tolist(), strict=True))
 
     incumbent = log.incumbent()
     belief = None if incumbent is None else _belief(method, incumbent)
     recommended = _belief(method)
     result.x_recommended = None if recommended is None else problem.space.from_unit(recommended.u)
-    by_model = recommended is not None and not _trusts_observed(problem, log, belief)
-    if by_model and recommended is not None:
-        belief = recommended
-        outcomes = problem.from_rows(belief.mean)
-        result.x, result.fun = result.x_recommended, outcomes[problem.objective.name]
+    noisy = incumbent is not None and _is_noisy(problem, log, belief)
+    prospects = _prospects(problem, method, log, demand) if noisy else None
+    result.rule = "observed" if prospects is None else prospects.rule
+    if prospects is not None:
+        best, result.pof, result.success = demand.choose(prospects, _scale(log))
+        outcomes = problem.from_rows(prospects.expected[best])
+        result.x, result.fun = problem.space.from_unit(prospects.u[best]), outcomes[problem.objective.name]
         result.constr = _constrained(problem, outcomes)
-        result.pof = feasibility(problem, belief)
-        result.success = result.pof >= min_pof
+        belief = _belief(method, prospects.u[best])
     result.multipliers, result.kkt = _stationarity_fields(log, belief)
     result.reason = reason
-    result.message = _message(result, by_model)
+    result.message = _message(result, noisy)
     result.history = log.history()
     result.versions = versions()
     return result
-
-
-def feasibility(problem: Problem, belief: Belief) -> float:
-    """Return the joint probability of feasibility, the outputs being independent.
-
-    It is the product of ``Phi((ub - mean) / std) - Phi((lb - mean) / std)`` over the constrained outcomes.
-    """
-    probability = 1.0
-    lows, highs = problem.terms.intervals(len(belief.mean))
-    for low, high, mean, std in zip(lows, highs, belief.mean, belief.std, strict=True):
-        if std > 0.0:
-            probability *= float(ndtr((high - mean) / std) - ndtr((low - mean) / std))
-        else:
-            probability *= float(low <= mean <= high)
-    return probability
 
 
 def stationarity(log: Log, belief: Belief) -> Kkt:
@@ -114,24 +115,53 @@ def _stationarity_fields(log: Log, belief: Belief | None) -> tuple[dict[str, flo
     return multipliers, residuals
 
 
-def _trusts_observed(problem: Problem, log: Log, belief: Belief | None) -> bool:
-    """Return whether the best observed point is the answer rather than the model's."""
-    if problem.deterministic:
-        return True
-    known = any(problem.noise.get(name, 0.0) > 0.0 for name in problem.outcomes)
-    if known or belief is None or log.best is None:
-        return False
-    error = np.abs(problem.to_rows(log.best.outcomes) - belief.mean)
-    return bool(np.all(np.maximum(error, belief.std) <= _NEGLIGIBLE * belief.scale))
+def _is_noisy(problem: Problem, log: Log, belief: Belief | None) -> bool:
+    """Return whether the run has noise; ``belief`` is that at the best point observed."""
+    shown = noise_shown(problem.noise_var, _repeats(log), _scale(log), log.feasibility_tol)
+    if shown is not None:
+        return shown
+    return log.best is None or not reproduces(belief, problem.to_rows(log.best.outcomes))
 
 
-def _belief(method: Method, seen: Evaluation | None = None) -> Belief | None:
-    """Return the belief at an evaluation or at the recommended point, ``None`` where there is no model.
+def _prospects(problem: Problem, method: Method, log: Log, demand: Demand) -> Prospects | None:
+    """Return what is believed of the candidates for the answer, ``None`` where nothing but values is known.
 
     A model that cannot be built must not cost the user the answer.
     """
     try:
-        u = method.recommend() if seen is None else seen.u.copy()
+        found = method.prospects() if isinstance(method, Confirmed) else prospects_of(method, demand)
+    except ModelError:
+        found = None
+    if found is not None:
+        return found
+    noise = [
+        v if v is not None else s**2 for v, s in zip(problem.noise_var, _repeats(log).deviation, strict=True)
+    ]
+    complete = ~np.isnan(log.rows).any(1)
+    if np.isnan(noise).any() or not complete.any():
+        return None
+    u = np.array([e.u for e in log.evaluations])[complete]
+    return prospects_of_values(u, log.rows[complete], np.array(noise))
+
+
+def _repeats(log: Log) -> Repeats:
+    repeats = Repeats((None,) * len(log.problem.outcomes))
+    for evaluation, row in zip(log.evaluations, log.rows, strict=True):
+        repeats.add(evaluation.u, row)
+    return repeats
+
+
+def _scale(log: Log) -> Array:
+    return np.array(list(log.scale().values()))
+
+
+def _belief(method: Method, seen: Evaluation | Array | None = None) -> Belief | None:
+    """Return the belief at a point or at the recommended one, ``None`` where there is no model.
+
+    A model that cannot be built must not cost the user the answer.
+    """
+    try:
+        u = method.recommend() if seen is None else seen.u.copy() if isinstance(seen, Evaluation) else seen
         return None if u is None else method.belief(u)
     except ModelError:
         return None
@@ -141,15 +171,24 @@ def _constrained(problem: Problem, outcomes: Mapping[str, float]) -> dict[str, f
     return {name: outcomes.get(name, math.nan) for name in problem.outcomes[1:]}
 
 
-def _message(result: Result, by_model: bool) -> str:
-    """Return one sentence on the answer and one on why the run stopped."""
+def _message(result: Result, noisy: bool) -> str:
+    """Return one sentence on the answer, by which rule it was found, and one on why the run stopped."""
     if result.x is None:
         found = "no evaluation has succeeded yet"
-    elif by_model:
-        found = f"recommended by the model, feasible with probability {result.pof:.3g}"
+    elif result.rule != "observed":
+        found = f"{_RULES[result.rule]}: "
+        if result.success:
+            found += f"feasible with probability {result.pof:.3g}, {result.confidence:.4g} asked for"
+        else:
+            found += (
+                f"feasible with probability {result.pof:.3g} only, {result.confidence:.4g} asked for; "
+                "no point is surer"
+            )
     elif result.success:
         found = "best feasible point observed"
     else:
         found = "nothing feasible was observed; this is the least infeasible point"
+    if result.rule == "observed" and result.x is not None:
+        found += "; nothing tells how noisy the values are" if noisy else ", the values having no noise"
     why = result.reason[:1].upper() + result.reason[1:]
     return f"{found}. {why}".rstrip(". ") + "."

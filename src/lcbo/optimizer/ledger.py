@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lcbo.errors import TellError
 from lcbo.methods.protocol import Call, Outcome, Proposal
-from lcbo.optimizer.log import Log
+from lcbo.optimizer.log import FEASIBILITY_TOL, Log
 from lcbo.optimizer.recorder import AskEntry, BudgetEntry, LogEntry, TellEntry
 from lcbo.problem import Problem
 from lcbo.types import Array, Evaluation
@@ -16,9 +16,11 @@ from lcbo.types import Array, Evaluation
 class Ledger:
     """The evaluations of a run. They depend on what was asked and told alone, not on the method."""
 
-    def __init__(self, problem: Problem, budget: int | None) -> None:
+    def __init__(
+        self, problem: Problem, budget: int | None, feasibility_tol: float = FEASIBILITY_TOL
+    ) -> None:
         self.problem, self.budget = problem, budget
-        self.log = Log(problem)
+        self.log = Log(problem, feasibility_tol)
         self.n_asked = 0
         self.pending: dict[int, Evaluation] = {}  # by id, with the outcomes told so far
         self.ended: dict[int, Evaluation] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+FEASIBILITY_TOL = 1e-6  # of an outcome's standard deviation over the run
+
+
 @dataclass(frozen=True, repr=False)
 class EvaluationTable:
     """A run as arrays, one entry per ended evaluation, in user units.
@@ -26,9 +28,9 @@ class EvaluationTable:
         id: candidate ids.
         X: ``n x len(variables)`` points.
         outcomes: by name, ``n`` values; NaN where the outcome never came or the evaluation failed.
-        role: ``init``, ``iterate``, ``explore``, or ``data`` for evaluations brought along.
+        role: ``init``, ``iterate``, ``explore``, ``confirm``, or ``data`` for evaluations brought along.
         iteration: the method's iteration that asked for the point.
-        feasible: whether all constraints held as observed.
+        feasible: whether all constraints held as observed, within the feasibility tolerance.
         best_feasible: best observed objective among the feasible so far, NaN before the first.
         failed: the reason of a failure, empty otherwise.
     """
@@ -61,16 +63,22 @@ class EvaluationTable:
 
 
 class Log:
-    """Ended evaluations; adding one costs the same at the end of a run as at its start."""
+    """Ended evaluations; adding one costs the same at the end of a run as at its start.
 
-    def __init__(self, problem: Problem) -> None:
+    Args:
+        problem: the problem.
+        feasibility_tol: by how much of its standard deviation over the run an outcome may be beyond its
+            limit and count as feasible.
+    """
+
+    def __init__(self, problem: Problem, feasibility_tol: float = FEASIBILITY_TOL) -> None:
         self.problem = problem
+        self.feasibility_tol = feasibility_tol
         self.evaluations: list[Evaluation] = []  # in the order they ended
-        self.best: Evaluation | None = None  # the feasible one with the best objective
         self.n_failed = 0
         self.n_data = 0  # brought along rather than made by this run
         self._y = np.empty((64, len(problem.outcomes)))
-        self._least = math.inf
+        self._found: tuple[int, Evaluation | None] = 0, None  # the best of so many evaluations
 
     def add(self, evaluation: Evaluation) -> Array:
         """Append an ended evaluation and return its output rows."""
@@ -81,10 +89,22 @@ class Log:
         self.evaluations.append(evaluation)
         self.n_failed += evaluation.failed is not None
         self.n_data += evaluation.role == "data"
-        better = row[0] < self._least  # NaN never is
-        if better and self._usable(evaluation) and self.problem.feasible(evaluation.outcomes):
-            self.best, self._least = evaluation, float(row[0])
         return row
+
+    @property
+    def best(self) -> Evaluation | None:
+        """The feasible evaluation with the best objective; what is feasible depends on the whole run."""
+        if self._found[0] != len(self.evaluations):
+            feasible = self._feasible()
+            best = int(np.where(feasible, self.rows[:, 0], np.inf).argmin()) if feasible.any() else None
+            self._found = len(self.evaluations), None if best is None else self.evaluations[best]
+        return self._found[1]
+
+    @property
+    def allowed(self) -> Array:
+        """By how much each output row may be beyond its limit and count as feasible, in its units."""
+        allowed: Array = self.feasibility_tol * Scaling.of(self.rows).std
+        return allowed
 
     @property
     def rows(self) -> Array:
@@ -110,7 +130,7 @@ class Log:
         """Return the run as arrays."""
         problem, seen = self.problem, self.evaluations
         rows = self.rows.copy()
-        feasible = np.array([self._usable(o) and problem.feasible(o.outcomes) for o in seen], dtype=bool)
+        feasible = self._feasible()
         running = np.minimum.accumulate(np.where(feasible, rows[:, 0], np.inf))
         sign = problem.objective.sign
         rows[:, 0] *= sign
@@ -126,5 +146,6 @@ class Log:
             failed=np.array([o.failed or "" for o in seen], dtype=np.str_),
         )
 
-    def _usable(self, evaluation: Evaluation) -> bool:
-        return evaluation.failed is None and self.problem.objective.name in evaluation.outcomes
+    def _feasible(self) -> NDArray[np.bool_]:
+        """Whether each evaluation was feasible as observed; a failed one has no outcomes."""
+        return self.problem.terms.feasible(self.rows, self.allowed)

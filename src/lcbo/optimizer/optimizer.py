@@ -14,18 +14,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import ThreadpoolController
 
-from lcbo.checks import integer, is_integer
+from lcbo.checks import integer, is_integer, probability
 from lcbo.errors import ArgumentError, StoreError, TellError
 from lcbo.methods import registry
+from lcbo.methods.confirmation import Confirmed
+from lcbo.methods.decision import Demand
 from lcbo.methods.protocol import Belief, Method, MethodSpec, Outcome
 from lcbo.optimizer import answer
 from lcbo.optimizer.kkt import Kkt
 from lcbo.optimizer.ledger import Ledger
-from lcbo.optimizer.log import Log
+from lcbo.optimizer.log import FEASIBILITY_TOL, Log
 from lcbo.optimizer.recorder import AskEntry, Contents, Recorder, TellEntry, run_files
 from lcbo.optimizer.result import Result
 from lcbo.optimizer.resume import check_versions, facts_of, replay, stored_plan
-from lcbo.optimizer.setup import Plan, read_device, read_outcomes, read_path, read_plan
+from lcbo.optimizer.setup import CONFIDENCE, Plan, read_device, read_outcomes, read_path, read_plan
 from lcbo.problem import Problem, not_finite
 from lcbo.types import Array, Candidate, Evaluation, Record
 
@@ -46,6 +48,12 @@ class Optimizer:
             the budget, less what ``data`` brings.
         rng: seed, or a numpy Generator or ``None`` to draw one; the result records it.
         options: options of the method; ``lcbo methods`` lists them.
+        confidence: probability with which the answer of a noisy run is to be feasible; constraints with a
+            level of their own meet that one each, the others this one together.
+        confirm: part of the budget that a noisy run keeps to evaluate the candidates for its answer again,
+            with the role ``confirm``; by default 0.05 for ``lcbo`` and 0 for every other method.
+        feasibility_tol: by how much of its standard deviation over the run an outcome may be beyond its
+            limit and still count as feasible.
         store: path of a new file that keeps the run. Everything told is on the disk before `tell` returns.
             Close the optimizer (or use it in a ``with`` block) to let others write.
         device: where the models compute, ``"cpu"`` or ``"cuda"``; not part of what identifies a run.
@@ -67,10 +75,14 @@ class Optimizer:
         n_init: int | None = None,
         rng: int | np.random.Generator | None = 0,
         options: Mapping[str, Any] | None = None,
+        confidence: float = CONFIDENCE,
+        confirm: float | None = None,
+        feasibility_tol: float = FEASIBILITY_TOL,
         store: str | Path | None = None,
         device: str = "cpu",
     ) -> None:
         given = {"method": method, "options": options, "x0": x0, "data": data, "n_init": n_init, "rng": rng}
+        given |= {"confidence": confidence, "confirm": confirm, "feasibility_tol": feasibility_tol}
         plan = read_plan(problem, budget, device, **given)
         path = None if store is None else read_path("store", store)
         self._prepare(plan)
@@ -277,15 +289,16 @@ class Optimizer:
             belief = None if u is None else self._method.belief(u)
         return None if belief is None else answer.stationarity(self.log, belief)
 
-    def result(self, reason: str = "", *, min_pof: float = 0.5) -> Result:
+    def result(self, reason: str = "", *, confidence: float | None = None) -> Result:
         """Return the answer so far.
 
         Args:
             reason: why the run stopped, for the message.
-            min_pof: joint probability of feasibility from which a noisy answer is a success.
+            confidence: probability with which a noisy answer is to be feasible; that of the run by default.
         """
+        demand = self._demand(None if confidence is None else probability("confidence", confidence))
         with self._threads.limit(limits=1):
-            result = answer.answer(self.problem, self._method, self.log, reason=reason, min_pof=min_pof)
+            result = answer.answer(self.problem, self._method, self.log, reason=reason, demand=demand)
         result.method, result.options, result.rng = self.method, self.options, self.seed
         return result
 
@@ -300,14 +313,20 @@ class Optimizer:
         if past is not None:
             self.problem.continue_after(self.n_ended)
 
+    def _demand(self, confidence: float | None = None) -> Demand:
+        plan = self._plan
+        return Demand.of(self.problem, confidence or plan.confidence, plan.feasibility_tol)
+
     def _begin(self, past: Contents | None) -> None:
         """Build ledger and method and bring them to where a stored run stands."""
         self._method: Method = registry.make(self._plan.method, self._plan.setup(), self.options)
+        if self._plan.confirm > 0.0:
+            self._method = Confirmed(self._method, self._plan.confirm, self._demand())
         # The algebra is small: several threads make it no faster on an idle machine and many times slower
         # on a busy one, and one thread sums in one order. The user's function keeps all its threads.
         # Only libraries that are loaded by now are limited, so this comes after the method's own imports.
         self._threads = ThreadpoolController()
-        self._ledger = Ledger(self.problem, self._plan.budget)
+        self._ledger = Ledger(self.problem, self._plan.budget, self._plan.feasibility_tol)
         for evaluation in self._plan.data:
             id = self._method.include(evaluation.u, self.problem.to_rows(evaluation.outcomes))
             self._ledger.end(replace(evaluation, id=id))

@@ -54,13 +54,17 @@ class Result(_Answer):
         x: the design, in user units; ``None`` when no evaluation has succeeded.
         fun: its objective, as the model believes or as observed (see `lcbo.optimizer.answer`).
         constr: its constrained outcomes by name, likewise.
-        success: whether it is feasible: as observed, or with a probability of at least 0.5.
+        success: whether it is feasible: as observed, or with the confidence asked for.
         message: what ``x`` is and why the run stopped.
         reason: why the run stopped.
         pof: joint probability that all constraints hold at ``x``; 1 or 0 when ``x`` is taken as observed.
+        confidence: the joint probability asked for.
+        rule: how ``x`` was decided: ``observed`` (without noise), ``confirmed`` (by repeated evaluations),
+            ``model``, or ``values`` (noisy ones, by a method without a model).
+        feasibility_tol: by constrained outcome, how far it may be beyond its limit and count as feasible.
         x_observed: the best feasible point observed, else the least infeasible; also ``fun_observed`` and
             ``constr_observed``, biased to the good side when there is noise.
-        x_recommended: the point the model believes best, ``None`` without a model.
+        x_recommended: the point the model believes best at even odds of being feasible, ``None`` without one.
         multipliers: Lagrange multiplier by constrained outcome in user units: by how much the objective
             would improve per unit of threshold; negative where a lower bound is active.
         kkt: ``r_s`` (stationarity) and ``r_f`` (feasibility), squared norms in unit-cube units with every
@@ -78,6 +82,9 @@ class Result(_Answer):
     message: str
     reason: str
     pof: float
+    confidence: float
+    rule: str
+    feasibility_tol: dict[str, float]
     x_observed: Array | None
     fun_observed: float
     constr_observed: dict[str, float]

@@ -14,17 +14,20 @@ from lcbo.methods.protocol import Call, Method, MethodSpec, Outcome, Proposal
 from lcbo.optimizer import describe
 from lcbo.optimizer.describe import describe_run, describe_value, differences, versions
 from lcbo.optimizer.ledger import Ledger
+from lcbo.optimizer.log import FEASIBILITY_TOL
 from lcbo.optimizer.recorder import AskEntry, BudgetEntry, Contents
-from lcbo.optimizer.setup import Plan, brought_along, check_problem, read_arguments
+from lcbo.optimizer.setup import CONFIDENCE, Plan, brought_along, check_problem, read_arguments
 from lcbo.problem import Problem
 from lcbo.problem.sources import rebuild_problem
 
 _LINES = 12  # of a difference shown
+# Arguments that run files of before do not have, and what these runs were begun with in today's words.
+_ADDED = {"confidence": CONFIDENCE, "confirm": 0.0, "feasibility_tol": FEASIBILITY_TOL}
 
 
 def facts_of(plan: Plan) -> dict[str, Any]:
     """Return what a new run file says about its run."""
-    names = ("problem", "method", "options", "x0", "n_init", "data", "seed")
+    names = ("problem", "method", "options", "x0", "n_init", "data", "seed", *_ADDED)
     described = describe_run(**{name: getattr(plan, name) for name in names})
     return {
         **described,
@@ -32,6 +35,11 @@ def facts_of(plan: Plan) -> dict[str, Any]:
         "fingerprint": describe.fingerprint(described["problem"]),
         "versions": versions(),
     }
+
+
+def stored_argument(meta: Mapping[str, Any], name: str) -> Any:
+    """Return an argument a run was begun with, ``name`` being one that old run files may lack."""
+    return meta.get(name, _ADDED[name])
 
 
 def stored_plan(
@@ -48,6 +56,8 @@ def stored_plan(
     known = rebuild_problem(meta["problem"], meta["source"]) if problem is None else check_problem(problem)
     if isinstance(given.get("rng"), np.random.Generator | None):
         given.pop("rng", None)  # nothing that could differ from the seed that was drawn
+    if given.get("confirm") is None:
+        given.pop("confirm", None)  # the method's own, which may have been another
     read = read_arguments(known, given)
     _check_same(past, problem, read)
     stored = {
@@ -57,6 +67,7 @@ def stored_plan(
         "data": brought_along(meta["data"], known),
         "n_init": meta["n_init"],
         "seed": meta["seed"],
+        **{name: stored_argument(meta, name) for name in _ADDED},
     }
     return Plan(known, past.first_budget, device, **stored)
 
@@ -82,7 +93,7 @@ def _rebuilt_options(past: Contents) -> dict[str, Any]:
 def _check_same(past: Contents, problem: Problem | None, given: Mapping[str, Any]) -> None:
     """Raise with every difference; two benchmarks of one form are told apart by their recipes."""
     described = describe_run(**(given if problem is None else {"problem": problem, **given}))
-    stored = {key: past.meta[key] for key in described}
+    stored = {key: stored_argument(past.meta, key) if key in _ADDED else past.meta[key] for key in described}
     if problem is not None:
         recipes = [_recipe(source) for source in (past.meta["source"], describe_value(problem.source))]
         if all(recipes):

@@ -10,12 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lcbo.checks import integer, is_integer, mapping
+from lcbo.checks import integer, is_integer, mapping, number, probability
 from lcbo.errors import ArgumentError
 from lcbo.methods import registry
 from lcbo.methods.protocol import MethodSpec, Setup
+from lcbo.optimizer.log import FEASIBILITY_TOL
 from lcbo.problem import Problem, outcome_value
 from lcbo.types import Array, Evaluation
+
+CONFIDENCE = 0.9  # with which an answer is feasible, unless the user says otherwise
+MOST_CONFIRM = 0.5  # part of a budget
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,9 @@ class Plan:
     data: Sequence[Evaluation]
     n_init: int | None
     seed: int
+    confidence: float = CONFIDENCE
+    confirm: float = 0.0
+    feasibility_tol: float = FEASIBILITY_TOL
 
     def setup(self) -> Setup:
         """Return all the method gets to know.
@@ -65,6 +72,8 @@ def read_plan(problem: Problem, budget: int | None, device: str, **given: Any) -
     """Return the arguments of an `Optimizer`, checked by themselves and against each other."""
     budget = None if budget is None else integer("budget", budget)
     read = read_arguments(check_problem(problem), given)
+    if read["confirm"] is None:
+        read["confirm"] = read["method"].confirm
     plan = Plan(problem, budget, read_device(device), **read)
     n_starts = 0 if plan.x0 is None else len(plan.x0)
     if budget is not None and n_starts > budget:
@@ -85,6 +94,9 @@ def read_arguments(problem: Problem, given: Mapping[str, Any]) -> dict[str, Any]
         "n_init": lambda value: None if value is None else integer("n_init", value),
         "data": lambda value: read_data(value, problem),
         "rng": read_seed,
+        "confidence": lambda value: probability("confidence", value),
+        "confirm": lambda value: None if value is None else number("confirm", value, 0.0, MOST_CONFIRM),
+        "feasibility_tol": lambda value: number("feasibility_tol", value, 0.0),
     }
     unknown = sorted(set(given) - set(readers))
     if unknown:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from lcbo.checks import number
+from lcbo.checks import number, probability
 from lcbo.errors import ArgumentError
 from lcbo.terms import Term
 from lcbo.types import Array
@@ -48,6 +48,8 @@ class Constraint:
         ub: largest allowed value, or ``None``.
         eq: required value, instead of ``lb`` and ``ub``.
         tol: largest allowed ``|y - eq|``; required with ``eq``, since a measured value never equals exactly.
+        confidence: probability with which the answer must meet this condition by itself, above 0 and below
+            1. Conditions without one meet the run's ``confidence`` together.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Constraint:
     ub: float | None = None
     eq: float | None = None
     tol: float | None = None
+    confidence: float | None = None
 
     def __post_init__(self) -> None:
         check_name("constraint", self.name)
@@ -63,6 +66,8 @@ class Constraint:
             value = getattr(self, side)
             value = None if value is None or value == missing else number(f"{where}, {side}", value)
             object.__setattr__(self, side, value)
+        if self.confidence is not None:
+            object.__setattr__(self, "confidence", probability(f"{where}, confidence", self.confidence))
         if self.eq is not None:
             if self.lb is not None or self.ub is not None:
                 raise ArgumentError(where, "either eq with tol, or lb and ub", "both")

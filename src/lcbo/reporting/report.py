@@ -78,10 +78,10 @@ def _tiles(run: StoredRun, result: Result) -> str:
     at, name = run.status, run.problem.objective.name
     if result.x is None:
         feasible = "\N{EN DASH}", "feasible"
-    elif result.pof in (0.0, 1.0):
+    elif result.rule == "observed":
         feasible = "yes" if result.success else "no", "feasible, as observed"
     else:
-        feasible = f"{result.pof:.1%}", "probability of being feasible"
+        feasible = f"{result.pof:.1%}", f"probability of being feasible, {result.confidence:.4g} asked for"
     return tiles(
         [
             (number(result.fun), f"{name} at the answer"),
@@ -113,7 +113,7 @@ def _answer(run: StoredRun, result: Result, tightest: list[Constraint]) -> str:
     if at_bound:
         design += note(f"{counted(at_bound, 'variable')} at a bound (orange).")
     best = getattr(problem, "best_known", None)
-    noisy = result.pof not in (0.0, 1.0)
+    noisy = result.rule != "observed"
     picture = figures.convergence(problem, result.history, None if best is None else best.value, noisy)
     picture += figures.violation(problem, result.history, run.log.scale())
     right = _limits(result, tightest) + _stationarity(result) + picture

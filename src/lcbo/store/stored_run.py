@@ -14,6 +14,7 @@ from lcbo.optimizer.log import Log
 from lcbo.optimizer.optimizer import Optimizer
 from lcbo.optimizer.recorder import AskEntry, LogEntry, TellEntry
 from lcbo.optimizer.result import Result
+from lcbo.optimizer.resume import stored_argument
 from lcbo.optimizer.setup import brought_along
 from lcbo.problem import Problem
 from lcbo.problem.sources import rebuild_problem
@@ -76,7 +77,7 @@ class StoredRun:
     @cached_property
     def _ledger(self) -> Ledger:
         """What was asked and told, without the method."""
-        ledger = Ledger(self.problem, None)
+        ledger = Ledger(self.problem, None, stored_argument(self.meta, "feasibility_tol"))
         for evaluation in brought_along(self.meta["data"], self.problem):
             ledger.end(evaluation)
         for entry in self.entries:
@@ -93,12 +94,12 @@ class StoredRun:
         """Candidates handed out whose evaluation has not ended."""
         return list(self._ledger.pending.values())
 
-    def result(self) -> Result:
-        """Return the answer so far."""
+    def result(self, confidence: float | None = None) -> Result:
+        """Return the answer so far, with the confidence of the run or another."""
         budget, ended = self.optimizer.budget, self.optimizer.n_ended
         spent = budget is not None and ended >= budget
         reason = f"budget of {budget} evaluations spent" if spent else f"{ended} evaluations so far"
-        return self.optimizer.result(reason)
+        return self.optimizer.result(reason, confidence=confidence)
 
     @property
     def history(self) -> pd.DataFrame:

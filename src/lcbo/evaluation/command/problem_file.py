@@ -2,7 +2,7 @@
 
 Tables and keys
     objective       name of the outcome to minimize, or ``{ name = "range", maximize = true }``
-    constraints     texts such as ``"stress <= 40000"``, or tables with name, lb, ub, eq, tol
+    constraints     texts such as ``"stress <= 40000"``, or tables with name, lb, ub, eq, tol, confidence
     noise           standard deviation of every outcome, or by name; or ``deterministic = true``
     [variables]     by name: ``[low, high]``, or ``{ low = .., high = .., count = n }`` for name1 .. name<n>
     [start]         a point to evaluate first, by variable (or by the name of a counted group)
@@ -31,7 +31,8 @@ from lcbo.types import Array
 
 _TABLES = ("variables", "start", "command", "run", "options")
 _KEYS = ("objective", "constraints", "noise", "deterministic", *_TABLES)
-_ARGUMENTS = ("budget", "method", "seed", "n_init")
+_OPTIONAL = ("confidence", "confirm", "feasibility_tol")  # of an `Optimizer`, under the same names
+_ARGUMENTS = ("budget", "method", "seed", "n_init", *_OPTIONAL)
 _EVALUATION = ("workers", "timeout", "retries", "max_failure_rate", "time_limit", "target", "kkt_tol")
 
 
@@ -55,6 +56,7 @@ class RunSpec:
             "n_init": stated.get("n_init"),
             "x0": self.start,
             "options": {**self.options, **options},
+            **{name: stated[name] for name in _OPTIONAL if name in stated},
         }
 
     def evaluation(self, **given: Any) -> dict[str, Any]:
@@ -135,7 +137,7 @@ def _constraints(stated: Any) -> list[Constraint]:
     read = []
     for entry in stated:
         if isinstance(entry, Mapping):
-            _only("constraints", entry, ("name", "lb", "ub", "eq", "tol"))
+            _only("constraints", entry, ("name", "lb", "ub", "eq", "tol", "confidence"))
             read.append(Constraint(**{"name": None, **entry}))
         else:
             read.append(Constraint.parse(str(entry)))

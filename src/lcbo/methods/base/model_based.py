@@ -7,9 +7,9 @@ from abc import abstractmethod
 import torch
 
 from lcbo.methods.base.queued import QueuedMethod
-from lcbo.methods.base.recommend import believed, recommended
+from lcbo.methods.base.recommend import believed, forecast, recommended
 from lcbo.methods.base.transforms import TRANSFORMS, Transform
-from lcbo.methods.protocol import Array, Belief, Setup
+from lcbo.methods.protocol import Array, Belief, Forecast, Setup
 from lcbo.models.border import to_array
 from lcbo.models.builder import GrowingBuilder, Model
 from lcbo.terms import Terms
@@ -46,6 +46,15 @@ class ModelBased(QueuedMethod):
     def belief(self, u: Array) -> Belief | None:
         """Return the model's belief at a point, or ``None`` before the first fit."""
         return believed(self._current_model(), u) if self._fitted else None
+
+    def candidates(self) -> Array | None:
+        """Return every evaluated point, or ``None`` before the first fit."""
+        return self.archive.u[self.archive.recent(None)].copy() if self._fitted else None
+
+    @torch.inference_mode()
+    def forecast(self, u: Array, joint: bool = False) -> Forecast | None:
+        """Return the model's belief at points, or ``None`` before the first fit."""
+        return forecast(self._current_model(), u, joint) if self._fitted else None
 
     def _model(self, refit: bool = False) -> tuple[Model, Array, Terms]:
         """The model of everything told so far, the outputs it saw and the conditions on them."""

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from lcbo.methods.protocol import Array, Belief
+from lcbo.methods.protocol import Array, Belief, Forecast
 from lcbo.models.border import to_array, to_tensor
 from lcbo.models.builder import Model
 from lcbo.terms import Terms
@@ -59,4 +59,22 @@ def believed(model: Model, u: Array, local: Array | None = None, slope: Array | 
         gradient=to_array(post.gradient) * std[:, None] * slope,
         gradient_std=to_array(slope_var.sqrt()) * std[:, None] * slope,
         scale=std,
+    )
+
+
+def forecast(model: Model, points: Array, joint: bool) -> Forecast:
+    """Return the model's belief at points of its own coordinates, ``k x d``, in user units."""
+    gp, scaling = model.gp, model.scaling
+    z, square = to_tensor(points, gp.u), np.square(scaling.std)
+    mean, var = map(to_array, gp.predict(z))
+    left_out = gp.leave_one_out()
+    return Forecast(
+        mean=scaling.undo(mean.T),
+        var=var.T * square,
+        cov=to_array(gp.covariance(z)) * square[:, None, None] if joint else None,
+        noise_var=to_array(gp.hyper.noise_var) * square,
+        missed=to_array(left_out.error) * scaling.std[:, None],
+        missed_var=to_array(left_out.var) * square[:, None],
+        missed_noise_var=to_array(left_out.noise) * square[:, None],
+        observed=scaling.undo(to_array(left_out.observed).T).T,
     )

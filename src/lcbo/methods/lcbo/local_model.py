@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lcbo.methods.base.archive import FAILED, TOLD, Archive
-from lcbo.methods.base.recommend import believed, recommended, standardized_terms
+from lcbo.methods.base.recommend import believed, forecast, recommended, standardized_terms
 from lcbo.methods.lcbo.evidence import KERNELS, PLAIN, Choice, chosen
 from lcbo.methods.lcbo.failures import wall
 from lcbo.methods.lcbo.frame import Frame
 from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.lcbo.regime import NoiseRegime
-from lcbo.methods.protocol import Belief
+from lcbo.methods.protocol import Belief, Forecast
 from lcbo.models.border import to_array, to_tensor
 from lcbo.models.builder import Model, WindowBuilder
 from lcbo.models.gp import Hyperparameters
@@ -147,6 +147,15 @@ class LocalModel:
         if model is None:
             return None
         return believed(model, u, self.frame.local(u), self.frame.warp.slope(u) / self.frame.width)
+
+    def candidates(self) -> Array | None:
+        """Return the evaluated points of the window, or ``None`` without a model."""
+        return None if self.now is None else self._archive.u[self._window(self._archive)].copy()
+
+    def forecast(self, u: Array, joint: bool) -> Forecast | None:
+        """Return what the answer's model believes at points of the unit cube, or ``None`` without one."""
+        model = self.answer
+        return None if model is None else forecast(model, self.frame.local(u), joint)
 
     def at(self, z: Array) -> LocalPosterior:
         """Return what the iteration's model says at a point of the working cube."""

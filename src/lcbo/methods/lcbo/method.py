@@ -17,7 +17,7 @@ from lcbo.methods.lcbo.exploration import Exploration, make_explorer
 from lcbo.methods.lcbo.local_model import LocalModel, Window
 from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.lcbo.regime import BatchSizes, NoiseRegime, retreat
-from lcbo.methods.protocol import Array, Belief, Call, Proposal, Setup
+from lcbo.methods.protocol import Array, Belief, Call, Forecast, Proposal, Setup
 from lcbo.models.repeats import Repeats
 from lcbo.steps.landing import Landing
 from lcbo.steps.linearized import LinearizedStep, Radius
@@ -175,6 +175,15 @@ class Lcbo(QueuedMethod):
     def belief(self, u: Array) -> Belief | None:
         """Return the model's belief at a point, or ``None`` before the initial design is told."""
         return self.model.belief(u)
+
+    def candidates(self) -> Array | None:
+        """Return the evaluated points of the window, or ``None`` before the initial design is told."""
+        return self.model.candidates()
+
+    @torch.inference_mode()
+    def forecast(self, u: Array, joint: bool = False) -> Forecast | None:
+        """Return the model's belief at points, or ``None`` before the initial design is told."""
+        return self.model.forecast(u, joint)
 
     def info(self) -> Mapping[str, float]:
         """Return the iteration and the numbers of the model and of the step."""

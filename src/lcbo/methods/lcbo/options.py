@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
-from lcbo.checks import above_zero, choice, integer, is_number, mapping, number, truth
+from lcbo.checks import above_zero, choice, integer, is_number, mapping, probability, truth
 from lcbo.errors import ArgumentError
 from lcbo.models.options import LearnedModelOptions
 from lcbo.steps.schedules import Power, Schedule, at
@@ -104,8 +104,7 @@ class LcboOptions(LearnedModelOptions):
         mapping("options, explorer_options", self.explorer_options)
         choice("options, step", self.step, self.STEPS)
         _check_radius(self.radius)
-        if not 0.0 < number("options, landing", self.landing, 0.0) < 1.0:
-            raise ArgumentError("options, landing", "a probability above 0 and below 1", repr(self.landing))
+        probability("options, landing", self.landing)
 
 
 def paper_preset(dim: int) -> dict[str, Any]:

@@ -1,0 +1,371 @@
+"""The end of a noisy run: a shortlist is evaluated again, and the answer is decided by these fresh values.
+
+The best point of a noisy run is the one that was luckiest. So the last few per cent of the budget go to a
+shortlist: the point the method recommends, the best that its model is sure of with points between the two,
+and a ladder from the first into the interior. The ladder's rungs are the shortest moves that put ever larger
+margins between the linearized terms and their limits: near the optimum a margin costs the same objective in
+whichever direction it is gained, and the shortest move is the one the model knows best.
+
+The belief about the shortlist before its first evaluation is the model's, its variance inflated (see
+`lcbo.methods.decision`); fresh observations update it. What is evaluated next is the point with the largest
+expected gain: the probability that the evaluations left will show it to be feasible with the confidence asked
+for, times what it improves on the point that is sure already. Points that are clearly worse or clearly
+infeasible are so dropped by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from lcbo.methods.base.archive import FAILED, PENDING, TOLD, Archive
+from lcbo.methods.decision import (
+    Demand,
+    Prospects,
+    learned,
+    noise_shown,
+    prospects_of,
+    reproduces,
+    updated,
+)
+from lcbo.methods.protocol import Belief, Call, Forecast, Method, Outcome, Proposal
+from lcbo.models.repeats import Repeats
+from lcbo.scaling import Scaling
+from lcbo.steps.elastic import elastic_step
+from lcbo.types import Array
+
+LEAST = 2  # evaluations; fewer confirm nothing
+RUNGS = (0.0, 0.5, 1.0, 1.6, 2.4, 3.5)  # margins of the ladder, in standard deviations
+BETWEEN = (0.3, 0.55, 0.8, 1.0)  # of the way from the recommended point to the one the model is sure of
+INFLATED = 1.5  # the model's standard deviation, for the margins
+FAR = 3.0  # moves: a term farther inside does not matter
+WEIGHT = 1e3  # of a violation against the length of the move
+NOISE_DOF = 4.0  # the model's noise weighs as much as this many repeats
+OBSERVED = 5  # points of the shortlist of a method without a model
+FLAT = 10.0  # standard deviations of an outcome over the run: a prior that says nothing
+SURE = 1.0 - 1e-4  # an output that is feasible with this probability needs none of the joint risk
+
+
+class Confirmed(Method):
+    """A method whose last proposals confirm its answer, where there is noise.
+
+    Args:
+        method: the method.
+        share: of the budget kept for the confirmation.
+        demand: what the answer must meet.
+    """
+
+    def __init__(self, method: Method, share: float, demand: Demand) -> None:
+        self.method = method
+        self.setup = method.setup
+        self._share = share
+        self._demand = demand
+        self._archive = Archive(self.setup.dim, self.setup.n_outputs)  # of everything, by id
+        self._own_ids: list[int | None] = []  # by id, that of the method itself, None in the confirmation
+        self._repeats = Repeats((None,) * self.setup.n_outputs)
+        self._shortlist = np.zeros((0, self.setup.dim))
+        self._made_at = -1  # proposals of the method when the shortlist was made
+        self._prior: tuple[int, Forecast, Array] | None = (
+            None  # of the shortlist, by what the method was told
+        )
+
+    @property
+    def diagnostics(self) -> Sequence[Any]:  # type: ignore[override]
+        """What happened inside the method."""
+        return self.method.diagnostics
+
+    def include(self, u: Array, y: Array) -> int:
+        """Take a point evaluated elsewhere into the data and return the id it got."""
+        id = self._enter(u, self.method.include(u, y))
+        self._note(id, y)
+        return id
+
+    def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:
+        """Return the method's proposals, and those of the confirmation once its part of the budget begins."""
+        kept = self._kept()
+        if most is None or most > kept or not kept or not self._noisy():
+            limit = most if most is None or most <= kept else most - kept
+            asked = self.method.ask(n, limit)
+            return [replace(own, id=self._enter(own.u, own.id)) for own in asked]
+        count = 1 if n is None else min(n, most)
+        if n is None and self._pending().any():
+            return []
+        return self._confirm(count, most)
+
+    def tell(self, id: int, y: Array | None) -> None:
+        """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
+        own = self._own_ids[id]
+        if own is not None:
+            self.method.tell(own, y)
+        self._note(id, y)
+
+    def recommend(self) -> Array | None:
+        """Return the point the method believes best."""
+        return self.method.recommend()
+
+    def candidates(self) -> Array | None:
+        """Return the points the method can vouch for."""
+        return self.method.candidates()
+
+    def forecast(self, u: Array, joint: bool = False) -> Forecast | None:
+        """Return the belief of the method's model at points."""
+        return self.method.forecast(u, joint)
+
+    def belief(self, u: Array) -> Belief | None:
+        """Return the belief of the method's model at a point; values as confirmed where they are."""
+        belief, confirmed = self.method.belief(u), self.prospects()
+        if belief is None or confirmed is None or confirmed.rule == "model":
+            return belief
+        here = np.flatnonzero((confirmed.u == u).all(-1))
+        if not len(here):
+            return belief
+        return replace(belief, mean=confirmed.expected[here[0]], std=confirmed.deviation[here[0]])
+
+    def prospects(self) -> Prospects | None:
+        """Return the shortlist as far as it was evaluated; before that, what the model says."""
+        count, _ = self._fresh()
+        evaluated = np.flatnonzero((count > 0.0).any(-1) & ~self._failed())
+        if not len(evaluated):
+            return prospects_of(self.method, self._demand)
+        return self._posterior().some(evaluated)
+
+    def info(self) -> Mapping[str, float]:
+        """Return the numbers of the method."""
+        return self.method.info()
+
+    def state(self) -> dict[str, Any] | None:
+        """Return the method's state and the shortlist; ``None`` where the method is replayed."""
+        state = self.method.state()
+        if state is None:
+            return None
+        own = {"shortlist": self._shortlist.tolist(), "made_at": self._made_at}
+        return {**state, "confirm": own}
+
+    def restore(self, state: Mapping[str, Any], calls: Sequence[Call]) -> None:
+        """Go on from a state: the method gets its own calls, the confirmation the others."""
+        theirs: list[Call] = []
+        for call in calls:
+            if isinstance(call, Proposal):
+                own = None if call.role == "confirm" else self._n_own()
+                self._enter(call.u, own)
+                theirs += [] if own is None else [replace(call, id=own)]
+            else:
+                own = self._own_ids[call.id]
+                theirs += [] if own is None else [Outcome(own, call.y)]
+                self._note(call.id, call.y)
+        self.method.restore(state, theirs)
+        self._shortlist = np.array(state["confirm"]["shortlist"]).reshape(-1, self.setup.dim)
+        self._made_at = state["confirm"]["made_at"]
+
+    def extend(self, budget: int | None) -> None:
+        """Take note of a new budget; the confirmation gets its share of it."""
+        self.method.extend(budget)
+        self.setup = self.method.setup
+
+    def _kept(self) -> int:
+        """How many evaluations of the budget are still kept for the confirmation."""
+        total = int(self._share * (self.setup.budget or 0))
+        return max(total - (len(self._own_ids) - self._n_own()), 0) if total >= LEAST else 0
+
+    def _n_own(self) -> int:
+        return sum(own is not None for own in self._own_ids)
+
+    def _enter(self, u: Array, own: int | None) -> int:
+        self._own_ids.append(own)
+        return self._archive.add(u)
+
+    def _note(self, id: int, y: Array | None) -> None:
+        self._archive.settle(id, y)
+        if y is not None:
+            self._repeats.add(self._archive.u[id], y)
+
+    def _scale(self) -> Array:
+        return Scaling.of(self._archive.y[self._archive.recent(None)]).std
+
+    def _noisy(self) -> bool:
+        """Whether there is noise to confirm against."""
+        told = self._archive.recent(None)
+        if not len(told):
+            return False
+        shown = noise_shown(self.setup.noise_var, self._repeats, self._scale(), self._demand.tol)
+        if shown is not None:
+            return shown
+        best = told[self.setup.terms.best(self._archive.y[told])]
+        return not reproduces(self.method.belief(self._archive.u[best]), self._archive.y[best])
+
+    def _confirm(self, count: int, most: int) -> list[Proposal]:
+        """Return evaluations of the shortlist, each of the point with the largest expected gain."""
+        if self._made_at != self._n_own():
+            self._shortlist = self._make_shortlist(most)
+            self._made_at, self._prior = self._n_own(), None
+        if not len(self._shortlist):
+            asked = self.method.ask(count, most)
+            return [replace(own, id=self._enter(own.u, own.id)) for own in asked]
+        iteration, proposals = int(self.method.info().get("iteration", 0)), []
+        for planned in range(count):
+            u = self._shortlist[self._next(most - planned)].copy()
+            proposals.append(Proposal(self._enter(u, None), u, "confirm", iteration))
+        return proposals
+
+    def _make_shortlist(self, evaluations: int) -> Array:
+        """Return the points worth confirming, those confirmed earlier first."""
+        earlier = self._shortlist[(self._fresh()[0] > 0.0).any(-1)]
+        center = self.method.recommend()
+        belief = None if center is None else self.method.belief(center)
+        if center is None or belief is None:
+            return _distinct([*earlier, *self._best_observed()])
+        points = [*earlier, *self._ladder(belief, evaluations)]
+        sure = prospects_of(self.method, self._demand)
+        if sure is not None:
+            there = sure.u[self._demand.choose(sure, self._scale())[0]]
+            points += [center + share * (there - center) for share in BETWEEN]
+        return _distinct(points)
+
+    def _best_observed(self) -> list[Array]:
+        """The best points as observed: feasible ones by their objective, then the least infeasible."""
+        told = self._archive.recent(None)
+        y = self._archive.y[told]
+        total = self.setup.terms.total(y, self._scale())
+        order = np.lexsort([y[:, 0], total])[: 4 * OBSERVED]
+        return list(_distinct(list(self._archive.u[told[order]]))[:OBSERVED])
+
+    def _ladder(self, belief: Belief, evaluations: int) -> list[Array]:
+        """The point of a belief and ever deeper ones inside the limits."""
+        terms, u = self.setup.terms, belief.u
+        slopes = terms.sign[:, None] * belief.gradient[terms.rows]
+        norms = np.linalg.norm(slopes, axis=1)
+        useful = norms > 0.0
+        values = terms.values(belief.mean)
+        prior = np.square(INFLATED * belief.std)
+        noise = self._noise_var()
+        after = 1.0 / (1.0 / np.maximum(prior, 1e-300) + 0.5 * evaluations / np.maximum(noise, 1e-300))
+        unit = np.where(terms.equality, 0.0, np.sqrt(prior + after)[terms.rows])
+        rungs = [u]
+        for rung in RUNGS:
+            wanted = (values + rung * unit)[useful] / norms[useful]
+            radius = FAR * float(np.max(np.where(terms.equality[useful], abs(wanted), wanted), initial=0.0))
+            if radius > 0.0:
+                offset = np.clip(wanted / radius, -FAR, FAR)
+                rows, box = slopes[useful] / norms[useful, None], (-u / radius, (1.0 - u) / radius)
+                move = elastic_step(
+                    np.zeros(len(u)), rows, offset, terms.equality[useful], *box, WEIGHT, np.eye(len(u))
+                )
+                rungs.append(np.clip(u + radius * move.step, 0.0, 1.0))
+        return rungs
+
+    def _noise_var(self) -> Array:
+        """Variance of one observation of each output: as stated, else of repeats and as the model learned."""
+        known = np.array([np.nan if v is None else v for v in self.setup.noise_var])
+        prior = self._forecast_noise()
+        scatter = np.square(self._repeats.root_scatter)
+        pooled = (NOISE_DOF * prior + scatter) / (NOISE_DOF + self._repeats.dof)
+        return np.where(np.isnan(known), pooled, known)
+
+    def _forecast_noise(self) -> Array:
+        forecast = self.method.forecast(self._archive.u[:1])
+        if forecast is not None:
+            return forecast.noise_var
+        # Nothing but repeats can tell; where there are none, all that varies may be noise.
+        deviation = self._repeats.deviation
+        return np.square(np.where(np.isnan(deviation), self._scale(), deviation))
+
+    def _fresh(self) -> tuple[Array, Array]:
+        """How often each point of the shortlist was evaluated, and the mean outputs there: ``k x B`` each."""
+        shape = len(self._shortlist), self.setup.n_outputs
+        count, total = np.zeros(shape), np.zeros(shape)
+        for id, k in self._confirming():
+            if self._archive.status[id] == TOLD:
+                y = self._archive.y[id]
+                count[k] += ~np.isnan(y)
+                total[k] += np.where(np.isnan(y), 0.0, y)
+        return count, total / np.maximum(count, 1.0)
+
+    def _confirming(self) -> list[tuple[int, int]]:
+        """Ids of the confirmation with the place of their points in the shortlist."""
+        places = {u.tobytes(): k for k, u in enumerate(self._shortlist)}
+        ids = [id for id, own in enumerate(self._own_ids) if own is None]
+        found = [(id, places.get(self._archive.u[id].tobytes())) for id in ids]
+        return [(id, place) for id, place in found if place is not None]
+
+    def _pending(self) -> NDArray[np.bool_]:
+        return self._with_status(PENDING)
+
+    def _failed(self) -> NDArray[np.bool_]:
+        return self._with_status(FAILED)
+
+    def _with_status(self, status: int) -> NDArray[np.bool_]:
+        """Whether any evaluation of each point of the shortlist has a status, ``k``."""
+        found = np.zeros(len(self._shortlist), dtype=bool)
+        for id, k in self._confirming():
+            found[k] |= bool(self._archive.status[id] == status)
+        return found
+
+    def _posterior(self) -> Prospects:
+        """The belief about the shortlist: the model's, updated by what was observed since."""
+        own = np.array([own is not None for own in self._own_ids])
+        told = int((own & (self._archive.status == TOLD)).sum())
+        if self._prior is None or self._prior[0] != told:
+            forecast = self.method.forecast(self._shortlist, joint=True)
+            if forecast is None:
+                forecast = self._flat()
+            self._prior = told, forecast, learned(forecast, self._demand)
+        _, forecast, log_weight = self._prior
+        return updated(forecast, log_weight, *self._fresh(), self._noise_var(), self._shortlist)
+
+    def _flat(self) -> Forecast:
+        """A belief without a model: anything is possible."""
+        k, b = len(self._shortlist), self.setup.n_outputs
+        told = self._archive.y[self._archive.recent(None)]
+        var = np.square(FLAT * self._scale())
+        nothing = np.zeros((b, 0))
+        return Forecast(
+            mean=np.tile(Scaling.of(told).mean, (k, 1)),
+            var=np.tile(var, (k, 1)),
+            cov=var[:, None, None] * np.eye(k),
+            noise_var=self._forecast_noise(),
+            missed=nothing,
+            missed_var=nothing,
+            missed_noise_var=nothing,
+            observed=nothing,
+        )
+
+    def _next(self, left: int) -> int:
+        """Which point of the shortlist to evaluate next, with so many evaluations left.
+
+        All of them would go to that point. Its deviation s then falls to s', its mean will be normal with
+        variance ``s^2 - s'^2``, and it is sure when its slack is a quantile of s'.
+        """
+        posterior, scale = self._posterior(), self._scale()
+        mean, std = posterior.expected, posterior.deviation
+        probabilities = self._demand.probabilities(posterior, scale)
+        met = self._demand.met(probabilities) & (self._fresh()[0] > 0.0).any(-1) & ~self._failed()
+        after = 1.0 / np.sqrt(1.0 / np.maximum(std**2, 1e-300) + left / np.maximum(self._noise_var(), 1e-300))
+        risky = (probabilities < SURE).sum(-1, keepdims=True)
+        level = np.where(
+            np.isnan(self._demand.own),
+            self._demand.confidence ** (1.0 / np.maximum(risky, 1)),
+            self._demand.own,
+        )
+        slack = self._demand.slack(mean) + self._demand.tol * scale
+        travel = np.sqrt(np.maximum(std**2 - after**2, 1e-300))
+        chance = np.where(probabilities < SURE, ndtr((slack - ndtri(level) * after) / travel), 1.0).prod(-1)
+        chance = np.where(self._failed(), 0.0, chance)
+        objective = mean[:, 0]
+        reach = float(np.ptp(objective)) or 1.0
+        bar = float(objective[met].min()) if met.any() else float(objective.max()) + reach
+        gain = chance * np.maximum(bar - objective, 0.0)
+        if gain.max() > 0.0:
+            return int(gain.argmax())
+        joint = np.where(self._failed(), -1.0, probabilities.prod(-1))
+        return int(np.where(met, -objective, -np.inf).argmax() if met.any() else joint.argmax())
+
+
+def _distinct(points: Sequence[Array]) -> Array:
+    """Return the points in their order without repetition, ``k x d``."""
+    kept = {point.tobytes(): point for point in points}
+    return np.array(list(kept.values()))

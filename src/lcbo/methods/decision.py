@@ -1,0 +1,265 @@
+"""Which point is the answer: how probably each candidate is feasible, and the best that is surely so.
+
+A model is surer than it should be: its hyperparameters are estimates, no function is a draw of its prior, and
+the point it likes best is the one it was most lucky with. So its standard deviations are multiplied by an
+inflation that is itself uncertain, per output one of a few values. Their weights begin with a prior and learn
+from what the model missed: its own observations near the limit, each predicted from all others, and later
+those of the confirmation. A probability is the mean over the inflations, which has the heavy tails of
+Student's t where little is known and becomes normal where much is.
+
+Outputs are modeled independently, so the joint probability is the product over outputs. Errors that are
+correlated could make it less, but never below ``1 - sum (1 - p_i)``: a product of 0.9 is at least 0.89.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve
+from scipy.special import logsumexp, ndtr
+
+from lcbo.methods.protocol import Belief, Forecast, Method
+from lcbo.models.repeats import Repeats
+from lcbo.problem import Problem
+from lcbo.types import Array
+
+INFLATION = np.array([1.0, 1.5, 2.25, 3.4])  # of a standard deviation
+PRIOR = np.array([0.45, 0.30, 0.17, 0.08])  # their weights before anything is known
+INDEPENDENT = (
+    5.0  # errors of neighbors are alike, and none is at the point that was chosen: all weigh as these
+)
+NEAR = 1.0  # standard deviations of the model's data: observations this close to a limit teach about it
+ENOUGH = 5  # of those; otherwise all of them do
+NEGLIGIBLE = 1e-2  # of an output's scale: error and standard deviation of a model without noise
+
+
+@dataclass(frozen=True)
+class Prospects:
+    """What is believed of the points that could be the answer, under each of ``H`` inflations.
+
+    Attributes:
+        u: ``k x d``, in the unit cube.
+        mean: ``H x k x B``, in the user's scale.
+        std: ``H x k x B``.
+        weight: ``H x B``, probabilities of the inflations.
+        rule: how these points were judged, in words.
+    """
+
+    u: Array
+    mean: Array
+    std: Array
+    weight: Array
+    rule: str
+
+    @property
+    def expected(self) -> Array:
+        """Means over the inflations, ``k x B``."""
+        expected: Array = np.einsum("hb,hkb->kb", self.weight, self.mean)
+        return expected
+
+    @property
+    def deviation(self) -> Array:
+        """Standard deviations over the inflations, ``k x B``."""
+        second = np.square(self.std) + np.square(self.mean - self.expected)
+        deviation: Array = np.sqrt(np.einsum("hb,hkb->kb", self.weight, second))
+        return deviation
+
+    def some(self, chosen: NDArray[np.intp]) -> Prospects:
+        """Return some of the points alone."""
+        return Prospects(self.u[chosen], self.mean[:, chosen], self.std[:, chosen], self.weight, self.rule)
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What an answer must meet: the limits of every output, and how surely.
+
+    Attributes:
+        low: ``B``, least feasible values; ``high`` likewise.
+        confidence: of all outputs together that have no level of their own.
+        own: ``B``, levels that outputs must meet each, NaN where there is none.
+        tol: by how much of its scale an outcome may be beyond its limit.
+    """
+
+    low: Array
+    high: Array
+    confidence: float
+    own: Array
+    tol: float
+
+    @staticmethod
+    def of(problem: Problem, confidence: float, tol: float) -> Demand:
+        """Return the demand of a problem."""
+        low, high = problem.terms.intervals(len(problem.outcomes))
+        own = np.full(len(problem.outcomes), np.nan)
+        for c in problem.constraints:
+            if c.confidence is not None:
+                own[problem.outcomes.index(c.name)] = np.fmax(
+                    own[problem.outcomes.index(c.name)], c.confidence
+                )
+        return Demand(low, high, confidence, own, tol)
+
+    def slack(self, mean: Array) -> Array:
+        """How far ``... x B`` values are inside their limits, negative beyond, infinite without a limit."""
+        inside: Array = np.minimum(self.high - mean, mean - self.low)
+        return inside
+
+    def probabilities(self, prospects: Prospects, scale: Array) -> Array:
+        """How probably each output of each point is within its limits and the tolerance, ``k x B``."""
+        room = self.tol * scale
+        mean, std = prospects.mean, prospects.std
+        with np.errstate(divide="ignore", invalid="ignore"):
+            normal = ndtr((self.high + room - mean) / std) - ndtr((self.low - room - mean) / std)
+        certain = (self.low - room <= mean) & (mean <= self.high + room)
+        inside = np.where(std > 0.0, normal, certain)
+        probabilities: Array = np.einsum("hb,hkb->kb", prospects.weight, inside)
+        return np.clip(probabilities, 0.0, 1.0)
+
+    def met(self, probabilities: Array) -> NDArray[np.bool_]:
+        """Whether points with these probabilities, ``k x B``, meet the demand, ``k``."""
+        alone = ~np.isnan(self.own)
+        jointly = probabilities[:, ~alone].prod(-1) >= self.confidence
+        return np.asarray(jointly & (probabilities[:, alone] >= self.own[alone]).all(-1))
+
+    def choose(self, prospects: Prospects, scale: Array) -> tuple[int, float, bool]:
+        """Return which point is the answer, its joint probability of feasibility and whether that is enough.
+
+        It is the one with the least expected objective of those that meet the demand; where there is none,
+        the most probably feasible one.
+        """
+        probabilities = self.probabilities(prospects, scale)
+        met, joint = self.met(probabilities), probabilities.prod(-1)
+        objective = prospects.expected[:, 0]
+        best = int(np.where(met, objective, np.inf).argmin() if met.any() else joint.argmax())
+        return best, float(joint[best]), bool(met[best])
+
+
+def prospects_of(method: Method, demand: Demand) -> Prospects | None:
+    """Return what a method's model believes of its candidates, ``None`` where there is no model."""
+    u = method.candidates()
+    if u is None:
+        u = method.recommend()  # all that a method of another kind may have
+        belief = None if u is None else method.belief(u)
+        return None if belief is None else _prospects(belief.u[None], belief.mean[None], belief.std[None])
+    forecast = method.forecast(u)
+    if forecast is None:
+        return None
+    weight = normalized(learned(forecast, demand))
+    return _prospects(u, forecast.mean, np.sqrt(forecast.var), weight)
+
+
+def prospects_of_values(u: Array, y: Array, noise_var: Array) -> Prospects:
+    """Return what observed values alone say, repeats of a point together.
+
+    Args:
+        u: ``n x d``.
+        y: ``n x B``, complete.
+        noise_var: ``B``.
+    """
+    points, place = np.unique(u, axis=0, return_inverse=True)
+    count = np.bincount(place.ravel())[:, None]
+    mean = np.zeros((len(points), y.shape[1]))
+    np.add.at(mean, place.ravel(), y)
+    found = _prospects(points, mean / count, np.sqrt(noise_var / count))
+    return replace(found, rule="values")
+
+
+def _prospects(u: Array, mean: Array, std: Array, weight: Array | None = None) -> Prospects:
+    weight = np.tile(PRIOR[:, None], (1, mean.shape[-1])) if weight is None else weight
+    means = np.broadcast_to(mean, (len(INFLATION), *mean.shape))
+    return Prospects(u, means, INFLATION[:, None, None] * std, weight, "model")
+
+
+def learned(forecast: Forecast, demand: Demand) -> Array:
+    """Logarithms of the inflations' weights after what the model missed near the limits, ``H x B``.
+
+    An error e that the model gave the variance v, seen with noise of variance s, is N(0, i^2 v + s) under
+    the inflation i.
+    """
+    log_weight = np.tile(np.log(PRIOR)[:, None], (1, len(forecast.missed)))
+    for row, (error, var, noise, seen) in enumerate(
+        zip(forecast.missed, forecast.missed_var, forecast.missed_noise_var, forecast.observed, strict=True)
+    ):
+        known = ~np.isnan(error)
+        spread = float(np.std(seen[known])) if known.any() else 0.0
+        near = known & (
+            np.minimum(abs(demand.high[row] - seen), abs(seen - demand.low[row])) <= NEAR * spread
+        )
+        used = near if near.sum() >= ENOUGH else known
+        total = np.square(INFLATION)[:, None] * var[used] + noise[used]
+        total = np.maximum(total, 1e-300)
+        likelihood = -0.5 * (np.log(total) + np.square(error[used]) / total).sum(-1)
+        log_weight[:, row] += min(1.0, INDEPENDENT / max(int(used.sum()), 1)) * likelihood
+    return log_weight
+
+
+def normalized(log_weight: Array) -> Array:
+    """Return probabilities, summing to 1 over the first axis."""
+    weight: Array = np.exp(log_weight - logsumexp(log_weight, axis=0))
+    return weight
+
+
+def updated(
+    forecast: Forecast, log_weight: Array, count: Array, seen: Array, noise_var: Array, u: Array
+) -> Prospects:
+    """Return the posterior at points after new observations there.
+
+    Args:
+        forecast: the belief before, with covariances.
+        log_weight: ``H x B``, of the inflations before.
+        count: ``k x B``, how often each output was observed at each point.
+        seen: ``k x B``, the means of these observations; read where there are any.
+        noise_var: ``B``, of one observation.
+        u: ``k x d``, the points.
+
+    With ``C = i^2 cov`` and ``S = C_oo + diag(noise_var / count)`` over the observed points o:
+        mean + C_:o S^-1 (seen_o - mean_o),   C - C_:o S^-1 C_o:,   evidence N(seen_o; mean_o, S).
+    """
+    assert forecast.cov is not None
+    mean = np.repeat(forecast.mean[None], len(INFLATION), axis=0)
+    std = np.empty_like(mean)
+    log_weight = log_weight.copy()
+    for row, cov in enumerate(forecast.cov):
+        o = np.flatnonzero(count[:, row] > 0.0)
+        for h, inflation in enumerate(INFLATION):
+            prior = inflation**2 * cov
+            if not len(o):
+                std[h, :, row] = np.sqrt(np.maximum(prior.diagonal(), 0.0))
+                continue
+            jitter = 1e-10 * max(float(prior.diagonal().max()), 1e-300)
+            total = prior[np.ix_(o, o)] + np.diag(noise_var[row] / count[o, row] + jitter)
+            factor = np.linalg.cholesky(total)
+            missed = seen[o, row] - forecast.mean[o, row]
+            gain = cho_solve((factor, True), prior[o])
+            mean[h, :, row] += missed @ gain
+            std[h, :, row] = np.sqrt(np.maximum(prior.diagonal() - (prior[o] * gain).sum(0), 0.0))
+            fit = missed @ cho_solve((factor, True), missed)
+            log_weight[h, row] -= 0.5 * fit + np.log(factor.diagonal()).sum()
+    return Prospects(u, mean, std, normalized(log_weight), "confirmed")
+
+
+def noise_shown(
+    noise_var: tuple[float | None, ...], repeats: Repeats, scale: Array, tol: float
+) -> bool | None:
+    """Return whether there is noise: as stated, else by repeats of a point; ``None`` where nothing tells.
+
+    Repeats that agree within the feasibility tolerance show that there is none.
+    """
+    if any(v is not None and v > 0.0 for v in noise_var):
+        return True
+    unknown = np.array([v is None for v in noise_var])
+    if not unknown.any():
+        return False
+    repeated = unknown & (repeats.dof > 0.0)
+    if (repeats.deviation[repeated] > (tol * scale)[repeated]).any():
+        return True
+    return False if (repeated == unknown).all() else None
+
+
+def reproduces(belief: Belief | None, observed: Array) -> bool:
+    """Whether a model reproduces an observation almost exactly: its noise is then negligible."""
+    if belief is None:
+        return False
+    error = np.abs(observed - belief.mean)
+    return bool(np.all(np.maximum(error, belief.std) <= NEGLIGIBLE * belief.scale))
