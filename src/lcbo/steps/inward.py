@@ -35,7 +35,7 @@ def inward(local: LocalPosterior, probe: Array, step: Step) -> Array:
         return probe
     low, high = -local.u / length, (1.0 - local.u) / length
     one_sided = np.zeros(len(offset), dtype=bool)
-    turned = elastic_step(-wanted, slopes, offset, one_sided, low, high, WEIGHT, np.eye(len(move))).step
+    turned = elastic_step(-wanted, slopes, offset, one_sided, low, high, WEIGHT, np.ones(len(move))).step
     if np.linalg.norm(turned) < SHORTEST:
         return probe
     return np.clip(local.u + length * turned, 0.0, 1.0)
