@@ -21,7 +21,7 @@ from lcbo.methods.lcbo.regime import NoiseRegime
 from lcbo.methods.protocol import Belief
 from lcbo.models.border import to_array, to_tensor
 from lcbo.models.builder import Model, WindowBuilder
-from lcbo.models.gp import Hyperparameters
+from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.models.repeats import Repeats
 from lcbo.steps.step import LocalPosterior
 from lcbo.terms import Terms
@@ -78,6 +78,7 @@ class LocalModel:
         self.now: Model | None = None  # of the iteration
         self.frame = Frame.whole(archive.u.shape[1])
         self.uncertainty: float | None = None  # of the gradients at the latest step
+        self._unknown: Array | None = None  # traces of their covariances, B
         self._archive = archive
         self._window = window
         self._terms = terms
@@ -195,9 +196,22 @@ class LocalModel:
         """
         assert self.now is not None
         x = to_tensor(self.frame.placed(z), self.now.gp.u)
-        unknown = to_array(self.now.gp.gradient_trace(x)).clip(0.0)
-        known = np.square(to_array(self.now.gp.tangent(x)[2])).sum(-1)
+        mean, trace = map(to_array, self.now.gp.gradient(x))
+        unknown, known = trace.clip(0.0), np.square(mean).sum(-1)
         self.uncertainty = float(np.sqrt((unknown / (unknown + known).clip(1e-300)).max()))
+        self._unknown = trace
+
+    def least_known(self, most: int | None, x: Tensor) -> BatchedGP:
+        """Return the model of at most so many outputs, those least known at the last step.
+
+        Before there was one, what counts is how well their gradients are known at ``x``, a point of the frame.
+        """
+        assert self.now is not None
+        gp = self.now.gp
+        if most is None or most >= len(gp.alpha):
+            return gp
+        unknown = to_array(gp.gradient(x)[1]) if self._unknown is None else self._unknown
+        return gp.outputs(unknown.argsort(kind="stable")[-most:])
 
     def noise(self) -> Array:
         """Standard deviations of the observations, standardized, ``B``: of repeats, else as learned."""
@@ -222,6 +236,7 @@ class LocalModel:
             "hyperparameters": self.builder.hyper.stored(),
             "rescues": self.builder.rescues,
             "uncertainty": self.uncertainty,
+            "unknown": None if self._unknown is None else self._unknown.tolist(),
             "frame": self.frame.state(),
             "power": self._choice.power,
             "chosen_at": self._chosen_at,
@@ -242,6 +257,8 @@ class LocalModel:
             self.now = self._built(np.array(self._ids), refit=False)
         self.builder.rescues = state["rescues"]
         self.uncertainty = state["uncertainty"]
+        if state.get("unknown") is not None:  # run files of before have none
+            self._unknown = np.array(state["unknown"])
 
     def _built(self, ids: NDArray[np.intp], refit: bool) -> Model:
         u = self.frame.local(self._archive.u[ids])
