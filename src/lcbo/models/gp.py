@@ -300,7 +300,7 @@ class BatchedGP:
         """
         if len(z) == 0:
             return self
-        batch, n, p = len(self.factor), self.factor.shape[-1], len(z)
+        batch, p = len(self.alpha), len(z)
         present = self.present.new_ones(batch, p) if count is None else count > 0.0
         noise = self.hyper.noise_var[:, None].expand(-1, p)
         if count is not None:
@@ -317,20 +317,28 @@ class BatchedGP:
             cross = cross * present[:, None, :]
             corner *= present[:, :, None] & present[:, None, :]
             corner.diagonal(dim1=-2, dim2=-1)[~present] = 1.0
-        below = self.whiten(cross).transpose(-1, -2)
-        factor = self.factor.new_empty(batch, n + p, n + p)
-        factor[:, :n, :n] = self.factor
-        factor[:, :n, n:] = 0.0
-        factor[:, n:, :n] = below
-        factor[:, n:, n:] = cholesky(corner - below @ below.transpose(-1, -2))
+        white = self.whiten(cross)
         extended = copy(self)
+        extended._border(white, cholesky(corner - white.mT @ white))
         extended.u = torch.cat([self.u, z])
         extended.present = torch.cat([self.present, present], -1)
         extended.noise = torch.cat([self.noise, noise], -1)
         extended.complete = self.complete and complete
-        extended.factor = factor
         extended.alpha = torch.cat([self.alpha, self.alpha.new_zeros(batch, p)], -1)
         return extended
+
+    def _pick(self, rows: slice | NDArray[np.intp]) -> None:
+        """Keep the factors of some of the outputs."""
+        self.factor = self.factor[rows]
+
+    def _border(self, white: Tensor, corner: Tensor) -> None:
+        """Extend the factor by a block row: ``[white^T, corner]``."""
+        (batch, n, p), factor = white.shape, self.factor
+        self.factor = factor.new_empty(batch, n + p, n + p)
+        self.factor[:, :n, :n] = factor
+        self.factor[:, :n, n:] = 0.0
+        self.factor[:, n:, :n] = white.mT
+        self.factor[:, n:, n:] = corner
 
     def with_targets(self, y: Tensor) -> BatchedGP:
         """The posterior of other outcomes at the same points: two triangular solves.
@@ -346,13 +354,13 @@ class BatchedGP:
         """The posterior of some of the outputs; a slice copies nothing."""
         part = copy(self)
         part.hyper = self.hyper.outputs(rows)
-        part.present, part.noise = self.present[rows], self.noise[rows]
-        part.factor, part.alpha = self.factor[rows], self.alpha[rows]
+        part.present, part.noise, part.alpha = self.present[rows], self.noise[rows], self.alpha[rows]
+        part._pick(rows)
         return part
 
     def _parts(self, width: int) -> list[BatchedGP]:
         """The model by portions of its outputs, for algebra with ``n x width`` numbers for each."""
-        portions = _portions(len(self.factor), len(self.u) * width)
+        portions = _portions(len(self.alpha), len(self.u) * width)
         return [self] if len(portions) == 1 else [self.outputs(rows) for rows in portions]
 
     def _mean(self, cross: Tensor) -> Tensor:

@@ -88,6 +88,7 @@ class LocalModel:
         self._choice = PLAIN if auto else Choice(PLAIN.power, options.kernel)
         self._chosen_at = 0  # evaluations told when warp and kernel were chosen last
         self._ids: list[int] = []
+        self._lasting: list[int] = []  # of them those that stay in the window until the next fit
         self._told = 0
         self._answer: tuple[int, Model] | None = None
 
@@ -107,6 +108,10 @@ class LocalModel:
             if changed or refit:
                 warp = self._choice.warp(len(self.frame.center))
                 self._move(Frame.around(warp, self._archive.u[ids], reach))
+        if self._options.fit == "lattice" and (refit or not self._lasting):
+            fresh = len(np.setdiff1d(ids, self._ids))
+            leaving = (self._options.fit_every - 1) * fresh if len(ids) == self._window.size else 0
+            self._lasting = ids[leaving:].tolist()
         self.builder.kernel = self._choice.kernel
         self.now = self._built(ids, refit)
         self._ids = ids.tolist()
@@ -204,7 +209,7 @@ class LocalModel:
     def least_known(self, most: int | None, x: Tensor) -> BatchedGP:
         """Return the model of at most so many outputs, those least known at the last step.
 
-        Before there was one, what counts is how well their gradients are known at ``x``, a point of the frame.
+        Before there was one, those least known at ``x``, a point of the frame.
         """
         assert self.now is not None
         gp = self.now.gp
@@ -232,6 +237,7 @@ class LocalModel:
         """Return which evaluations the iteration's model has, its frame and its hyperparameters."""
         return {
             "ids": self._ids,
+            "lasting": self._lasting,
             "kernel": self.builder.kernel,
             "hyperparameters": self.builder.hyper.stored(),
             "rescues": self.builder.rescues,
@@ -248,6 +254,7 @@ class LocalModel:
         Run files of before know no frame: they go on in the unit cube until the next choice.
         """
         self._ids = list(state["ids"])
+        self._lasting = list(state.get("lasting", []))
         if "frame" in state:
             self.frame = Frame.restored(state["frame"])
             self._choice = Choice(state["power"], state["kernel"])
@@ -262,7 +269,9 @@ class LocalModel:
 
     def _built(self, ids: NDArray[np.intp], refit: bool) -> Model:
         u = self.frame.local(self._archive.u[ids])
-        return self.builder.build(u, self._archive.y[ids], self.repeats, refit)
+        lasting = np.isin(ids, self._lasting)
+        stay = 0 < len(self._lasting) == lasting.sum()
+        return self.builder.build(u, self._archive.y[ids], self.repeats, refit, lasting if stay else None)
 
     def _choose(self) -> bool:
         """Compare warps and kernels where enough is new; return whether the coordinates change."""
