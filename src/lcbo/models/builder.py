@@ -179,8 +179,8 @@ class WindowBuilder(Builder):
         kept = self._kept
         if kept is None or kept[1].hyper is not hyper or not kept[0].same_points(base):
             self._kept = kept = base, BatchedGP(base, hyper)
-        grown = GrownGP(kept[1]).conditioned(rest.u, rest.count)
-        return grown.with_targets(torch.cat([base.y, rest.y], -1))
+        gp = GrownGP(kept[1]).conditioned(rest.u, rest.count) if len(rest.u) else kept[1]
+        return gp.with_targets(torch.cat([base.y, rest.y], -1))
 
     def zoom(self, factor: float) -> None:
         """Follow inputs that are this many times larger than at the last fit."""
