@@ -65,13 +65,14 @@ def test_posterior_equals_gpytorch_derivative_gp(kernel: str, ard: bool, replica
     hyper = hyperparameters(kernel, ard)
     at = torch.from_numpy(np.random.default_rng(0).random(DIM))
     gp = BatchedGP(merge(x, y), hyper)
-    post, trace = gp.posterior(at), gp.gradient_trace(at)
+    post, (gradient, trace) = gp.posterior(at), gp.gradient(at)
     for output in range(3):
         mean, cov = gpytorch_posterior(x, y, at, hyper, output)
         torch.testing.assert_close(post.mean[output], mean[0], rtol=1e-8, atol=1e-10)
         torch.testing.assert_close(post.var[output], cov[0, 0], rtol=1e-8, atol=1e-10)
         torch.testing.assert_close(post.gradient[output], mean[1:], rtol=1e-8, atol=1e-10)
         torch.testing.assert_close(post.gradient_cov[output], cov[1:, 1:], rtol=1e-8, atol=1e-10)
+        torch.testing.assert_close(gradient[output], mean[1:], rtol=1e-8, atol=1e-10)
         torch.testing.assert_close(trace[output], cov[1:, 1:].trace(), rtol=1e-8, atol=1e-10)
 
 
@@ -79,6 +80,7 @@ def test_posterior_equals_gpytorch_derivative_gp(kernel: str, ard: bool, replica
 def test_portions_of_outputs_give_the_same_model(missing: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """To the last bit: splitting many outputs is about memory alone."""
     x, y = observations(replicates=True)
+    at = torch.from_numpy(np.random.default_rng(0).random(DIM))
     if missing:
         y[2, 1] = np.nan
     whole = BatchedGP(merge(x, y), hyperparameters("matern52", ard=False))
@@ -86,6 +88,10 @@ def test_portions_of_outputs_give_the_same_model(missing: bool, monkeypatch: pyt
     split = BatchedGP(merge(x, y), whole.hyper)
     assert torch.equal(split.factor, whole.factor)
     assert torch.equal(split.alpha, whole.alpha)
+    monkeypatch.setattr(module, "PORTION", 1)
+    for name in ("gradient", "tangent"):
+        for few, all_ in zip(getattr(split, name)(at), getattr(whole, name)(at), strict=True):
+            torch.testing.assert_close(few, all_, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "matern52"])

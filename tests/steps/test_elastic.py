@@ -315,6 +315,14 @@ def test_a_curvature_alone_gives_the_trust_region_step(seed: int, scale: float) 
     np.testing.assert_allclose(check(case).step, -vectors @ (along / (values + most)), atol=2e-6)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_a_diagonal_curvature_is_that_of_its_matrix(seed: int) -> None:
+    case = random_case(seed)
+    diagonal = 10.0 ** np.random.default_rng(seed).uniform(-3.0, 3.0, len(case.goal))
+    solution, whole = replace(case, curvature=diagonal).solve(), replace(case, curvature=np.diag(diagonal))
+    assert whole.merit(solution.step) - whole.bound(solution) <= CLOSE
+
+
 @pytest.mark.parametrize("curved", [False, True])
 def test_a_thousand_dimensions(curved: bool) -> None:
     case = random_case(1, dim=300 if curved else 1000, terms=20)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from lcbo.steps.inward import SHORTEST, WEIGHT, inward
+from lcbo.steps.elastic import elastic_step
+from lcbo.steps.inward import SHORTEST, WEIGHT, inward, projected
 from lcbo.steps.landing import Landing
 from lcbo.steps.linearized import LinearizedStep, Radius
 from lcbo.steps.step import Iterate, LocalPosterior, Step
@@ -187,3 +188,34 @@ def test_rows_that_hardly_meet_are_missed_by_little(seed: int) -> None:
     assert np.all((point >= 0.0) & (point <= 1.0))
     if not np.array_equal(point, probe):
         assert np.maximum(reached(hard, point, length), 0.0).sum() <= 0.5 / WEIGHT + 1e-9
+
+
+@pytest.mark.parametrize("dim", [2, 10, 60])
+def test_the_projection_is_the_elastic_solution(dim: int) -> None:
+    """Whenever it says that it has one, which is mostly."""
+    rng = np.random.default_rng(dim)
+    found = 0
+    for _ in range(40):
+        terms = int(rng.integers(1, dim // 2 + 1))
+        rows = rng.standard_normal((terms, dim))
+        rows /= np.linalg.norm(rows, axis=1)[:, None]
+        wanted = rng.standard_normal(dim)
+        wanted /= np.linalg.norm(wanted)
+        offset = -rng.uniform(0.0, 0.3, terms) * (rng.random(terms) < 0.5)
+        low, high = (rng.choice([0.0, 0.1, 5.0], dim) for _ in range(2))
+        s = projected(wanted, rows, offset, -low, high)
+        if s is None:
+            continue
+        found += 1
+        assert np.all((-low <= s) & (s <= high))
+        assert np.all(offset + rows @ s <= 1e-11)
+        one_sided = np.zeros(terms, bool)
+        expected = elastic_step(-wanted, rows, offset, one_sided, -low, high, WEIGHT, np.ones(dim)).step
+        assert np.linalg.norm(s - wanted) <= np.linalg.norm(expected - wanted) + 1e-8
+        np.testing.assert_allclose(s, expected, atol=CLOSE)
+    assert found >= 30
+
+
+def test_a_projection_on_dependent_rows_is_left_to_the_elastic_step() -> None:
+    rows = np.array([[1.0, 0.0], [1.0, 0.0]])
+    assert projected(np.array([1.0, 0.0]), rows, np.zeros(2), -np.ones(2), np.ones(2)) is None

@@ -5,24 +5,26 @@ All minimize the worst output's posterior gradient-covariance trace ``max_i alph
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from lcbo.acquisition.box import Box
-from lcbo.models.border import to_array
 from lcbo.models.gp import BatchedGP
 from lcbo.models.information import GradientInformation
 
-MOST_OUTPUTS = 8  # of many outputs the fast explorer looks at those it knows least
 
-
-class Explorer(Protocol):
+@dataclass(frozen=True)
+class Explorer(ABC):
     """Chooses ``count`` points of the box that teach most about the gradients at ``u``."""
 
+    most_outputs: ClassVar[int | None] = None  # how many it wants to look at; ``None`` for all
+
+    @abstractmethod
     def __call__(self, gp: BatchedGP, u: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:
         """Return ``count x d`` points."""
 
@@ -61,7 +63,7 @@ def adam(
 
 
 @dataclass(frozen=True)
-class PaperExplorer:
+class PaperExplorer(Explorer):
     """Joint Z_2 by projected Adam from uniform starts (paper, Table 1)."""
 
     starts: int = 10  # paper, Table 1
@@ -81,7 +83,7 @@ class PaperExplorer:
 
 
 @dataclass(frozen=True)
-class SequentialExplorer:
+class SequentialExplorer(Explorer):
     """One point at a time, the model conditioned on it before the next (authors' code)."""
 
     starts: int = 5  # authors' code: four uniform ones and x itself
@@ -103,14 +105,16 @@ class SequentialExplorer:
 
 
 @dataclass(frozen=True)
-class FastExplorer:
+class FastExplorer(Explorer):
     """Greedy closed form along eigenvectors, then a few joint projected-gradient steps.
 
     The direction in which the worst output's gradient is least known is the top eigenvector of its
     gradient covariance. Points ``u +- clip(t v)`` for a ladder of t run from a short probe along v to
-    the box corner in v's orthant; the trace reduction itself chooses among them. Of many outputs only the
-    least known are looked at: the others do not become the worst within one batch.
+    the box corner in v's orthant; the trace reduction itself chooses among them. Of many outputs the least
+    known are enough: the others do not become the worst within one batch.
     """
+
+    most_outputs: ClassVar[int | None] = 8
 
     reaches: tuple[float, ...] = (0.1, 0.2, 0.35, 0.6, 1.0, 1.7, 3.0, 6.0)
     polish: int = 3
@@ -118,8 +122,6 @@ class FastExplorer:
 
     def __call__(self, gp: BatchedGP, u: Tensor, count: int, box: Box, rng: np.random.Generator) -> Tensor:  # noqa: ARG002
         """Return ``count`` points; deterministic, so the generator is not used."""
-        if len(gp.hyper.outputscale) > MOST_OUTPUTS:
-            gp = gp.outputs(to_array(gp.gradient_trace(u)).argsort(kind="stable")[-MOST_OUTPUTS:])
         base = GradientInformation(gp, u)
         information, chosen = base, []
         ladder = u.new_tensor(self.reaches)
@@ -165,7 +167,7 @@ class FastExplorer:
 
 
 @dataclass(frozen=True)
-class AxisExplorer:
+class AxisExplorer(Explorer):
     """Greedy with repeats among points ``u +- t l_i e_i`` on the axes: for batches of hundreds and more.
 
     A large batch is well spent on few distinct points observed again and again: the model merges
@@ -211,9 +213,7 @@ def top_eigenvector(cov: Tensor) -> Tensor:
     return vector * torch.sign(vector[vector.abs().argmax()])
 
 
-EXPLORERS: dict[
-    str, type[PaperExplorer] | type[SequentialExplorer] | type[FastExplorer] | type[AxisExplorer]
-] = {
+EXPLORERS: dict[str, type[Explorer]] = {
     "paper": PaperExplorer,
     "sequential": SequentialExplorer,
     "fast": FastExplorer,

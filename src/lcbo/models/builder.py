@@ -18,6 +18,7 @@ from lcbo.models.border import to_tensor
 from lcbo.models.data import Data, merge
 from lcbo.models.fit import MapFit
 from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.grown import GrownGP
 from lcbo.models.lattice import LatticeFit
 from lcbo.models.newton import WARM_FIT
 from lcbo.models.repeats import Repeats
@@ -131,8 +132,16 @@ class WindowBuilder(Builder):
         self.average_repeats = average_repeats
         self.noise_var = noise_var
         self._fitted = False
+        self._kept: tuple[Data, BatchedGP] | None = None  # the base of the last model and what it is made of
 
-    def build(self, u: Array, y: Array, repeats: Repeats, refit: bool) -> Model:
+    def build(
+        self,
+        u: Array,
+        y: Array,
+        repeats: Repeats,
+        refit: bool,
+        lasting: NDArray[np.bool_] | None = None,
+    ) -> Model:
         """Return the model of one window.
 
         Args:
@@ -140,9 +149,12 @@ class WindowBuilder(Builder):
             y: ``n x B`` outputs in user units, NaN where missing.
             repeats: what the whole run knows about the noise; the lattice fit uses it.
             refit: learn the hyperparameters anew; the first build always does.
+            lasting: ``n``, which points will be in windows to come too: their part of the factor is kept
+                until the next fit.
         """
         scaling = self._scaling(y)
-        data = merge(u, scaling.apply(y), self.device)
+        scaled = scaling.apply(y)
+        data = merge(u, scaled, self.device)
         if self.average_repeats:
             data = replace(
                 data,
@@ -153,7 +165,22 @@ class WindowBuilder(Builder):
         if refit or not self._fitted:
             self.hyper = self._learned(lambda: self._fit(data, scaling, repeats))
             self._fitted = True
-        return Model(self._rescued(lambda hyper: BatchedGP(data, hyper), len(data.u)), scaling)
+        build = partial(BatchedGP, data)
+        if lasting is not None:
+            base, rest = (merge(u[part], scaled[part], self.device) for part in (lasting, ~lasting))
+            if len(base.u) + len(rest.u) == len(data.u):  # no point is in both
+                build = partial(self._grown, data, base, rest)
+        return Model(self._rescued(build, len(data.u)), scaling)
+
+    def _grown(self, data: Data, base: Data, rest: Data, hyper: Hyperparameters) -> BatchedGP:
+        """The model of all data, with the factor of the base as it was computed before, if it was."""
+        if hyper is not self.hyper:
+            return BatchedGP(data, hyper)
+        kept = self._kept
+        if kept is None or kept[1].hyper is not hyper or not kept[0].same_points(base):
+            self._kept = kept = base, BatchedGP(base, hyper)
+        gp = GrownGP(kept[1]).conditioned(rest.u, rest.count) if len(rest.u) else kept[1]
+        return gp.with_targets(torch.cat([base.y, rest.y], -1))
 
     def zoom(self, factor: float) -> None:
         """Follow inputs that are this many times larger than at the last fit."""

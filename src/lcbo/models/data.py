@@ -31,6 +31,10 @@ class Data:
     scatter: Tensor
     dof: Tensor
 
+    def same_points(self, other: Data) -> bool:
+        """Whether the same was observed as often at the same points in the same order."""
+        return torch.equal(self.u, other.u) and torch.equal(self.count, other.count)
+
     def outputs(self, rows: NDArray[np.intp]) -> Data:
         """Return the observations of some outputs alone."""
         return Data(self.u, self.y[rows], self.count[rows], self.scatter[rows], self.dof[rows])

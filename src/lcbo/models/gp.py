@@ -15,9 +15,9 @@ from torch import Tensor
 from lcbo.linalg import cholesky
 from lcbo.models.border import CPU, to_tensor
 from lcbo.models.data import Data
-from lcbo.models.kernels import CURVATURE, PROFILES, squared_distance
+from lcbo.models.kernels import CURVATURE, PROFILES, VALUES, plain_squared_distance, squared_distance
 
-PORTION = 2**19  # numbers; larger blocks of memory cost more than the algebra on them
+PORTION = 2**18  # numbers; larger blocks of memory cost more than the algebra on them
 
 
 @dataclass(frozen=True)
@@ -156,14 +156,27 @@ class BatchedGP:
         self.present = data.count > 0.0
         self.noise = hyper.noise_var[:, None] / torch.where(self.present, data.count, 1.0)
         self.complete = bool(self.present.all())
-        self.factor = _joined([self._factor(rows) for rows in _portions(self.present)])
+        self.factor = self._factorized()
         self.alpha = self._weights(data.y)
 
-    def _factor(self, rows: slice) -> Tensor:
-        """Cholesky factor of the covariance of some outputs."""
+    def _factorized(self) -> Tensor:
+        """Cholesky factors of the covariances."""
+        batch, n = self.present.shape
+        isotropic = self.hyper.lengthscale.shape[-1] == 1
+        r2 = plain_squared_distance(self.u, self.u) if isotropic else None
+        factor = self.u.new_empty(batch, n, n).mT  # in columns, as LAPACK returns them
+        for rows in _portions(batch, n * n):
+            factor[rows] = self._factor(rows, r2)
+        return factor
+
+    def _factor(self, rows: slice, r2: Tensor | None) -> Tensor:
+        """Cholesky factor of the covariance of some outputs, from the distances if all outputs share them."""
         part, present = self.hyper.outputs(rows), self.present[rows]
-        phi, _, _ = PROFILES[part.kernel](squared_distance(self.u, self.u, part.lengthscale))
-        cov = part.outputscale[:, None, None] * phi
+        if r2 is None:
+            r2 = squared_distance(self.u, self.u, part.lengthscale)
+        else:
+            r2 = r2 / part.lengthscale.square()[..., None]
+        cov = part.outputscale[:, None, None] * VALUES[part.kernel](r2)
         diagonal = cov.diagonal(dim1=-2, dim2=-1)
         diagonal.copy_(part.outputscale[:, None] + self.noise[rows])
         if not self.complete:
@@ -173,7 +186,7 @@ class BatchedGP:
 
     def _kernel(self, z: Tensor) -> Tensor:
         """Prior covariance between data and points, missing outcomes included: ``B x n x p``."""
-        phi, _, _ = PROFILES[self.hyper.kernel](squared_distance(self.u, z, self.hyper.lengthscale))
+        phi = VALUES[self.hyper.kernel](squared_distance(self.u, z, self.hyper.lengthscale))
         return self.hyper.outputscale[:, None, None] * phi
 
     def cross(self, z: Tensor) -> Tensor:
@@ -207,10 +220,18 @@ class BatchedGP:
         """Prior covariance of the gradient anywhere: ``B x d x d``."""
         return torch.diag_embed(self.hyper.prior_gradient_var.expand(-1, dim))
 
-    def gradient_trace(self, u: Tensor) -> Tensor:
-        """Trace of the gradient covariance of every output at one point, without the covariance: ``B``."""
+    def gradient(self, u: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean gradient at one point, ``B x d``, and the trace of its covariance, ``B``.
+
+        They are those of `posterior`, without the covariance, which costs most.
+        """
+        means, known = [], []
+        for part in self._parts(len(u)):
+            slope = part.gradient_cross(u)
+            means.append((part.alpha[:, None, :] @ slope).squeeze(-2))
+            known.append(part.whiten(slope).square().sum((-2, -1)))
         prior = self.hyper.prior_gradient_var.expand(-1, len(u)).sum(-1)
-        return prior - self.whiten(self.gradient_cross(u)).square().sum((-2, -1))
+        return _joined(means), prior - _joined(known)
 
     def mean(self, z: Tensor) -> Tensor:
         """Posterior mean at many points, ``B x p``: without the triangular solves of the variance."""
@@ -229,7 +250,7 @@ class BatchedGP:
             z: ``p x d``.
             nugget: raises the prior variance at every point to ``1 + nugget`` outputscales.
         """
-        phi, _, _ = PROFILES[self.hyper.kernel](squared_distance(z, z, self.hyper.lengthscale))
+        phi = VALUES[self.hyper.kernel](squared_distance(z, z, self.hyper.lengthscale))
         if nugget is not None:
             phi.diagonal(dim1=-2, dim2=-1).fill_(1.0 + nugget)
         white = self.whiten(self.cross(z))
@@ -262,7 +283,10 @@ class BatchedGP:
         cross = self.cross(u[None])
         mean = self.hyper.mean + (self.alpha * cross.squeeze(-1)).sum(-1)
         var = (self.hyper.outputscale - self.whiten(cross).square().sum((-2, -1))).clamp_min(0.0)
-        return mean, var, (self.alpha[:, None, :] @ self.gradient_cross(u)).squeeze(-2)
+        slopes = [
+            (part.alpha[:, None, :] @ part.gradient_cross(u)).squeeze(-2) for part in self._parts(len(u))
+        ]
+        return mean, var, _joined(slopes)
 
     def mean_hessian(self, u: Tensor) -> Tensor:
         """Second derivatives of the posterior mean at one point: ``B x d x d``.
@@ -308,7 +332,7 @@ class BatchedGP:
         """
         if len(z) == 0:
             return self
-        batch, n, p = len(self.factor), self.factor.shape[-1], len(z)
+        batch, p = len(self.alpha), len(z)
         present = self.present.new_ones(batch, p) if count is None else count > 0.0
         noise = self.hyper.noise_var[:, None].expand(-1, p)
         if count is not None:
@@ -318,27 +342,35 @@ class BatchedGP:
             noise = torch.maximum(noise, floor[:, None])
         cross = self.cross(z)
         corner = squared_distance(z, z, self.hyper.lengthscale)
-        corner = self.hyper.outputscale[:, None, None] * PROFILES[self.hyper.kernel](corner)[0]
+        corner = self.hyper.outputscale[:, None, None] * VALUES[self.hyper.kernel](corner)
         corner.diagonal(dim1=-2, dim2=-1).copy_(self.hyper.outputscale[:, None] + noise)
         complete = bool(present.all())
         if not complete:
             cross = cross * present[:, None, :]
             corner *= present[:, :, None] & present[:, None, :]
             corner.diagonal(dim1=-2, dim2=-1)[~present] = 1.0
-        below = self.whiten(cross).transpose(-1, -2)
-        factor = self.factor.new_empty(batch, n + p, n + p)
-        factor[:, :n, :n] = self.factor
-        factor[:, :n, n:] = 0.0
-        factor[:, n:, :n] = below
-        factor[:, n:, n:] = cholesky(corner - below @ below.transpose(-1, -2))
+        white = self.whiten(cross)
         extended = copy(self)
+        extended._border(white, cholesky(corner - white.mT @ white))
         extended.u = torch.cat([self.u, z])
         extended.present = torch.cat([self.present, present], -1)
         extended.noise = torch.cat([self.noise, noise], -1)
         extended.complete = self.complete and complete
-        extended.factor = factor
         extended.alpha = torch.cat([self.alpha, self.alpha.new_zeros(batch, p)], -1)
         return extended
+
+    def _pick(self, rows: slice | NDArray[np.intp]) -> None:
+        """Keep the factors of some of the outputs."""
+        self.factor = self.factor[rows]
+
+    def _border(self, white: Tensor, corner: Tensor) -> None:
+        """Extend the factor by a block row: ``[white^T, corner]``."""
+        (batch, n, p), factor = white.shape, self.factor
+        self.factor = factor.new_empty(batch, n + p, n + p)
+        self.factor[:, :n, :n] = factor
+        self.factor[:, :n, n:] = 0.0
+        self.factor[:, n:, :n] = white.mT
+        self.factor[:, n:, n:] = corner
 
     def with_targets(self, y: Tensor) -> BatchedGP:
         """The posterior of other outcomes at the same points: two triangular solves.
@@ -354,9 +386,14 @@ class BatchedGP:
         """The posterior of some of the outputs; a slice copies nothing."""
         part = copy(self)
         part.hyper = self.hyper.outputs(rows)
-        part.present, part.noise = self.present[rows], self.noise[rows]
-        part.factor, part.alpha = self.factor[rows], self.alpha[rows]
+        part.present, part.noise, part.alpha = self.present[rows], self.noise[rows], self.alpha[rows]
+        part._pick(rows)
         return part
+
+    def _parts(self, width: int) -> list[BatchedGP]:
+        """The model by portions of its outputs, for algebra with ``n x width`` numbers for each."""
+        portions = _portions(len(self.alpha), len(self.u) * width)
+        return [self] if len(portions) == 1 else [self.outputs(rows) for rows in portions]
 
     def _mean(self, cross: Tensor) -> Tensor:
         return self.hyper.mean[:, None] + (self.alpha[:, None, :] @ cross).squeeze(-2)
@@ -364,15 +401,12 @@ class BatchedGP:
     def _weights(self, y: Tensor) -> Tensor:
         """``alpha = K^-1 (y - mean)``, zero where an outcome is missing."""
         residual = torch.where(self.present, y - self.hyper.mean[:, None], 0.0).unsqueeze(-1)
-        solve = torch.cholesky_solve
-        parts = [solve(residual[rows], self.factor[rows]) for rows in _portions(self.present)]
-        return _joined(parts).squeeze(-1)
+        return self.unwhiten(self.whiten(residual)).squeeze(-1)
 
 
-def _portions(present: Tensor) -> list[slice]:
-    """Outputs to be treated together: with ``n x n`` numbers for each, not more than a cache holds."""
-    batch, n = present.shape
-    size = max(PORTION // max(n * n, 1), 1)
+def _portions(batch: int, numbers: int) -> list[slice]:
+    """Outputs to be treated together: with so many numbers for each, not more than a cache holds."""
+    size = max(PORTION // max(numbers, 1), 1)
     return [slice(i, i + size) for i in range(0, batch, size)]
 
 

@@ -25,18 +25,30 @@ SQRT5 = math.sqrt(5.0)
 
 def rbf(r2: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return ``phi, phi1, phi2`` of the RBF kernel, ``phi = exp(-r^2 / 2)``."""
-    phi = torch.exp(-0.5 * r2)
+    phi = VALUES["rbf"](r2)
     return phi, phi, phi
 
 
 def matern52(r2: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return ``phi, phi1, phi2`` of Matern-5/2, ``phi = (1 + sqrt5 r + 5 r^2 / 3) exp(-sqrt5 r)``."""
+    s, decay = _matern52_parts(r2)
+    return _matern52_value(r2, s, decay), (5.0 / 3.0) * (1.0 + s) * decay, (25.0 / 3.0) * decay
+
+
+def _matern52_parts(r2: Tensor) -> tuple[Tensor, Tensor]:
     s = SQRT5 * r2.sqrt()
-    decay = torch.exp(-s)
-    return (1.0 + s + (5.0 / 3.0) * r2) * decay, (5.0 / 3.0) * (1.0 + s) * decay, (25.0 / 3.0) * decay
+    return s, s.neg().exp_()
+
+
+def _matern52_value(r2: Tensor, s: Tensor, decay: Tensor) -> Tensor:
+    return (1.0 + s).add_((5.0 / 3.0) * r2) * decay
 
 
 PROFILES: dict[str, Profile] = {"rbf": rbf, "matern52": matern52}
+VALUES: dict[str, Callable[[Tensor], Tensor]] = {  # phi alone
+    "rbf": lambda r2: torch.exp(-0.5 * r2),
+    "matern52": lambda r2: _matern52_value(r2, *_matern52_parts(r2)),
+}
 CURVATURE = {"rbf": 1.0, "matern52": 5.0 / 3.0}  # phi1(0): prior gradient variance is s * phi1(0) / l^2
 
 
@@ -54,12 +66,12 @@ def squared_distance(u: Tensor, z: Tensor, lengthscale: Tensor) -> Tensor:
         ``... x B x n x p``.
     """
     if lengthscale.shape[-1] == 1:
-        return _plain_squared_distance(u, z).unsqueeze(-3) / lengthscale.square().unsqueeze(-1)
+        return plain_squared_distance(u, z).unsqueeze(-3) / lengthscale.square().unsqueeze(-1)
     scale = lengthscale[:, None, :]
-    return _plain_squared_distance(u.unsqueeze(-3) / scale, z.unsqueeze(-3) / scale)
+    return plain_squared_distance(u.unsqueeze(-3) / scale, z.unsqueeze(-3) / scale)
 
 
-def _plain_squared_distance(u: Tensor, z: Tensor) -> Tensor:
+def plain_squared_distance(u: Tensor, z: Tensor) -> Tensor:
     """Squared distances through one product; in the unit cube cancellation stays at rounding."""
     r2 = u.square().sum(-1).unsqueeze(-1) + z.square().sum(-1).unsqueeze(-2) - 2.0 * u @ z.transpose(-1, -2)
     return r2.clamp_min_(0.0)

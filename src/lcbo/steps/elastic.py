@@ -75,8 +75,10 @@ def elastic_step(
         low: ``d``, not above 0; may be infinite.
         high: ``d``, not below 0; may be infinite.
         weight: w, positive, one for all rows or ``T``.
-        curvature: ``d x d``, H, symmetric positive semidefinite; none by default.
+        curvature: ``d x d``, H, symmetric positive semidefinite, or ``d``, its diagonal; none by default.
     """
+    diagonal = curvature if curvature is not None and curvature.ndim == 1 else None
+    curvature = curvature if diagonal is None else None
     most = np.broadcast_to(np.asarray(weight, dtype=float), offset.shape)
     least = np.where(two_sided, -most, 0.0)
 
@@ -86,6 +88,7 @@ def elastic_step(
 
     def merit(step: Array) -> float:
         bent = 0.0 if curvature is None else 0.5 * float(step @ curvature @ step)
+        bent += 0.0 if diagonal is None else 0.5 * float(step @ (diagonal * step))
         return float(goal @ step + most @ missed(step)) + bent
 
     step = still = np.zeros(len(goal))
@@ -108,6 +111,7 @@ def elastic_step(
                 np.maximum(low[free], -2.0),
                 np.minimum(high[free], 2.0),
                 None if curvature is None else curvature[np.ix_(free, free)],
+                RIDGE if diagonal is None else RIDGE + diagonal[free],
             ).solution()
         multipliers = np.minimum(np.maximum(pressure / norms, least), most)
         step = np.zeros(len(goal))
@@ -137,8 +141,10 @@ class _InteriorPoint:
         low: Array,
         high: Array,
         curvature: Array | None,
+        ridge: Array | float,
     ) -> None:
-        self.goal, self.offset, self.least, self.curvature = goal, offset, least, curvature
+        self.goal, self.offset, self.least = goal, offset, least
+        self.curvature, self.ridge = curvature, ridge
         self.d, self.n = d, n = len(goal), len(offset)
         self.t, self.p, self.box = slice(n), slice(n, 2 * n + 1), slice(2 * n + 1, None)
         # What a unit of each row's residual costs; leaving the ball moves all rows.
@@ -203,7 +209,7 @@ class _InteriorPoint:
         """Return the slope of the Lagrangian and by how much each row misses its slacks."""
         s, x, z, d, n = self.s, self.x, self.z, self.d, self.n
         bound = z[self.box]
-        slope = self.goal + RIDGE * s + self.y @ self.rows - bound[:d] + bound[d:]
+        slope = self.goal + self.ridge * s + self.y @ self.rows - bound[:d] + bound[d:]
         if self.curvature is not None:
             slope += self.curvature @ s
         off = x[self.p] + self.rows @ s
@@ -232,7 +238,7 @@ class _InteriorPoint:
         give = x[self.p] / z[self.p]
         give[:n] += x[:n] / z[:n]
         stiff = z[self.box] / x[self.box]
-        return _System(self.rows, give, RIDGE + self.y[n] + stiff[:d] + stiff[d:], self.curvature)
+        return _System(self.rows, give, self.ridge + self.y[n] + stiff[:d] + stiff[d:], self.curvature)
 
 
 class _System:
@@ -269,7 +275,7 @@ class _System:
         return self._rows_left(floor) if few else self._whole(floor)
 
     def _rows_left(self, floor: float) -> Solve:
-        """Eliminate the coordinates, which costs little when the rows are few and there is no curvature."""
+        """Eliminate the coordinates, which costs little when the rows are few and H is diagonal."""
         rows, diagonal = self.rows, self.diagonal
         across = rows / diagonal
         square = across @ rows.T

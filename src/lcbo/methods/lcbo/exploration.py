@@ -58,7 +58,9 @@ class Exploration:
         size, frame = self._archive.size, model.frame
         pending = self._archive.u[self._archive.pending(max(size - PENDING_REACH, 0))]
         known = np.concatenate([pending, np.array(planned).reshape(-1, len(iterate))])
-        gp = model.builder.conditioned(model.now.gp, to_tensor(frame.local(known), model.now.gp.u))
+        here = to_tensor(frame.local(iterate), model.now.gp.u)
+        gp = model.least_known(self.explorer.most_outputs, here)
+        gp = model.builder.conditioned(gp, to_tensor(frame.local(known), gp.u))
         z = frame.warp.bent(iterate)
         local = model.at(z) if self._options.inward or self._options.delta == "auto" else None
         delta = self._delta(local, k)
@@ -66,9 +68,7 @@ class Exploration:
             *(to_tensor(frame.placed(np.clip(z + side * delta, 0.0, 1.0)), gp.u) for side in (-1.0, 1.0))
         )
         rng = generator(self._setup.seed, "explore", size)
-        points = frame.working(
-            to_array(self.explorer(gp, to_tensor(frame.local(iterate), gp.u), count, box, rng))
-        )
+        points = frame.working(to_array(self.explorer(gp, here, count, box, rng)))
         if local is not None and self._options.inward:
             points = self._turned(local, points, frame.warp.bent(known))
         return frame.warp.straight(points)

@@ -21,7 +21,7 @@ from lcbo.methods.lcbo.regime import NoiseRegime
 from lcbo.methods.protocol import Belief, Forecast
 from lcbo.models.border import to_array, to_tensor
 from lcbo.models.builder import Model, WindowBuilder
-from lcbo.models.gp import Hyperparameters
+from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.models.repeats import Repeats
 from lcbo.steps.step import LocalPosterior
 from lcbo.terms import Terms
@@ -79,6 +79,7 @@ class LocalModel:
         self.now: Model | None = None  # of the iteration
         self.frame = Frame.whole(archive.u.shape[1])
         self.uncertainty: float | None = None  # of the gradients at the latest step
+        self._unknown: Array | None = None  # traces of their covariances, B
         self._archive = archive
         self._window = window
         self._terms = terms
@@ -89,6 +90,7 @@ class LocalModel:
         self._chosen_at = 0  # evaluations told when warp and kernel were chosen last
         self._elsewhere = False  # the frame is still that of another place
         self._ids: list[int] = []
+        self._lasting: list[int] = []  # of them those that stay in the window until the next fit
         self._told = 0
         self._answer: tuple[int, Model] | None = None
 
@@ -109,6 +111,10 @@ class LocalModel:
                 warp = self._choice.warp(len(self.frame.center))
                 self._move(Frame.around(warp, self._archive.u[ids], reach))
         self._elsewhere = False
+        if self._options.fit == "lattice" and (refit or not self._lasting):
+            fresh = len(np.setdiff1d(ids, self._ids))
+            leaving = (self._options.fit_every - 1) * fresh if len(ids) == self._window.size else 0
+            self._lasting = ids[leaving:].tolist()
         self.builder.kernel = self._choice.kernel
         self.now = self._built(ids, refit)
         self._ids = ids.tolist()
@@ -120,6 +126,7 @@ class LocalModel:
         Warp and kernel are of the problem, and stay.
         """
         self.builder.forget()
+        self._lasting = []
         self._elsewhere = True
 
     @property
@@ -215,9 +222,22 @@ class LocalModel:
         """
         assert self.now is not None
         x = to_tensor(self.frame.placed(z), self.now.gp.u)
-        unknown = to_array(self.now.gp.gradient_trace(x)).clip(0.0)
-        known = np.square(to_array(self.now.gp.tangent(x)[2])).sum(-1)
+        mean, trace = map(to_array, self.now.gp.gradient(x))
+        unknown, known = trace.clip(0.0), np.square(mean).sum(-1)
         self.uncertainty = float(np.sqrt((unknown / (unknown + known).clip(1e-300)).max()))
+        self._unknown = trace
+
+    def least_known(self, most: int | None, x: Tensor) -> BatchedGP:
+        """Return the model of at most so many outputs, those least known at the last step.
+
+        Before there was one, those least known at ``x``, a point of the frame.
+        """
+        assert self.now is not None
+        gp = self.now.gp
+        if most is None or most >= len(gp.alpha):
+            return gp
+        unknown = to_array(gp.gradient(x)[1]) if self._unknown is None else self._unknown
+        return gp.outputs(unknown.argsort(kind="stable")[-most:])
 
     def noise(self) -> Array:
         """Standard deviations of the observations, standardized, ``B``: of repeats, else as learned."""
@@ -238,10 +258,12 @@ class LocalModel:
         """Return which evaluations the iteration's model has, its frame and its hyperparameters."""
         return {
             "ids": self._ids,
+            "lasting": self._lasting,
             "kernel": self.builder.kernel,
             "hyperparameters": self.builder.hyper.stored(),
             "rescues": self.builder.rescues,
             "uncertainty": self.uncertainty,
+            "unknown": None if self._unknown is None else self._unknown.tolist(),
             "frame": self.frame.state(),
             "power": self._choice.power,
             "chosen_at": self._chosen_at,
@@ -254,6 +276,7 @@ class LocalModel:
         Run files of before know no frame: they go on in the unit cube until the next choice.
         """
         self._ids = list(state["ids"])
+        self._lasting = list(state.get("lasting", []))
         if "frame" in state:
             self.frame = Frame.restored(state["frame"])
             self._choice = Choice(state["power"], state["kernel"])
@@ -265,10 +288,14 @@ class LocalModel:
             self.builder.forget()
         self.builder.rescues = state["rescues"]
         self.uncertainty = state["uncertainty"]
+        if state.get("unknown") is not None:  # run files of before have none
+            self._unknown = np.array(state["unknown"])
 
     def _built(self, ids: NDArray[np.intp], refit: bool) -> Model:
         u = self.frame.local(self._archive.u[ids])
-        return self.builder.build(u, self._archive.y[ids], self.repeats, refit)
+        lasting = np.isin(ids, self._lasting)
+        stay = 0 < len(self._lasting) == lasting.sum()
+        return self.builder.build(u, self._archive.y[ids], self.repeats, refit, lasting if stay else None)
 
     def _known(self) -> NDArray[np.intp]:
         """Ids of what the answer is from: the window, and after a restart the last model's until the next."""
