@@ -22,7 +22,9 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was chosen."""
-        with warnings.catch_warnings():
+        from lcbo.loop.interrupt import interruptible
+
+        with interruptible(), warnings.catch_warnings():
             warnings.showwarning = lambda message, *_, **__: screen.remark(f"lcbo: warning: {message}")
             try:
                 return super().invoke(ctx)

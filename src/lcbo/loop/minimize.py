@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from lcbo.checks import integer, is_integer, positive
 from lcbo.errors import ArgumentError, WorkerError
 from lcbo.evaluation.evaluator import Evaluator, InProcess
+from lcbo.loop.interrupt import interruptible
 from lcbo.loop.loop import Callback, Loop
 from lcbo.loop.progress import ProgressBar
 from lcbo.loop.stopping import MAX_FAILURE_RATE, Stopping
@@ -153,7 +154,7 @@ def _run(
     callback: Callback | None,
     progress: bool,
 ) -> Result:
-    with ProgressBar(optimizer, progress, stopping) as bar:
+    with interruptible(), ProgressBar(optimizer, progress, stopping) as bar:
         loop = Loop(optimizer, evaluator, retries)
         try:
             reason = loop.run(stopping, callback, bar)
