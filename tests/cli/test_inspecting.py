@@ -61,13 +61,13 @@ def test_best_shows_design_and_slack(lcbo, run):
     rows = {line.split()[0]: line.split() for line in text.splitlines() if line}
     stored = library.open_run(run)
     x = stored.result().x
-    assert [float(rows[f"x{i}"][1]) for i in range(3)] == pytest.approx(x, rel=1e-5)
+    assert [float(rows[f"x{i}"][1]) for i in (1, 2, 3)] == pytest.approx(x, rel=1e-5)
     assert rows["c"] == ["c", "<=", "0", "-0.5", "0.5", "holds"]
 
 
 def test_best_as_json_is_valid_and_complete(lcbo, run):
     best = json.loads(lcbo("best", run, "--json").stdout)
-    assert best["outcomes"] == {"f": 1.0, "c": -0.5, "d": best["x"]["x0"]}
+    assert best["outcomes"] == {"f": 1.0, "c": -0.5, "d": best["x"]["x1"]}
     assert best["slack"]["c <= 0"] == 0.5
     assert best["success"] is True
 

@@ -296,6 +296,6 @@ def test_command_that_always_fails_ends_the_run(tmp_path):
 
 def test_command_alone_numbers_its_variables(tmp_path):
     command = Command(run="cat parameters.json", folder=tmp_path)
-    assert command(np.array([1.0, 2.0])) == {"x0": 1.0, "x1": 2.0}
+    assert command(np.array([1.0, 2.0])) == {"x1": 1.0, "x2": 2.0}
     with pytest.raises(EvaluationError, match="exit code 7"):
         Command(run="exit 7", folder=tmp_path)(np.zeros(1))

@@ -73,7 +73,8 @@ def minimize(
         method: name of the method, ``lcbo methods`` lists them; or a `MethodSpec`.
         x0: a point, or several as rows, to evaluate first.
         data: evaluations made elsewhere: ``(x, outcomes)`` pairs, or ``(X, mapping of arrays)``.
-        n_init: size of the initial design; by default d, at most a quarter of the budget.
+        n_init: size of the initial design; by default d (of few variables 2 d + 2, up to 6), at most a
+            quarter of the budget.
         noise: known noise standard deviation, one for all or by outcome name.
         deterministic: says that there is no noise.
         rng: seed, or a numpy Generator or ``None`` to draw one.

@@ -42,8 +42,8 @@ class Optimizer:
         x0: a point, or several as rows, to evaluate first.
         data: evaluations made elsewhere, as ``(x, outcomes)`` pairs or as ``(X, mapping of arrays)``.
             They inform the method and do not count against the budget.
-        n_init: size of the initial design; by default the number of free variables, at most a quarter of
-            the budget, less what ``data`` brings.
+        n_init: size of the initial design; by default the number d of free variables (of few 2 d + 2, up
+            to 6), at most a quarter of the budget, less what ``data`` brings.
         rng: seed, or a numpy Generator or ``None`` to draw one; the result records it.
         options: options of the method; ``lcbo methods`` lists them.
         store: path of a new file that keeps the run. Everything told is on the disk before `tell` returns.

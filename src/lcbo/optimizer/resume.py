@@ -17,7 +17,7 @@ from lcbo.optimizer.ledger import Ledger
 from lcbo.optimizer.recorder import AskEntry, BudgetEntry, Contents
 from lcbo.optimizer.setup import Plan, brought_along, check_problem, read_arguments
 from lcbo.problem import Problem
-from lcbo.problem.sources import rebuild_problem
+from lcbo.problem.sources import rebuild_problem, renumbered
 
 _LINES = 12  # of a difference shown
 
@@ -29,6 +29,7 @@ def facts_of(plan: Plan) -> dict[str, Any]:
     return {
         **described,
         "source": describe_value(plan.problem.source),
+        "least_design": plan.least_design,
         "fingerprint": describe.fingerprint(described["problem"]),
         "versions": versions(),
     }
@@ -57,6 +58,7 @@ def stored_plan(
         "data": brought_along(meta["data"], known),
         "n_init": meta["n_init"],
         "seed": meta["seed"],
+        "least_design": meta.get("least_design", 2),
     }
     return Plan(known, past.first_budget, device, **stored)
 
@@ -87,6 +89,7 @@ def _check_same(past: Contents, problem: Problem | None, given: Mapping[str, Any
         recipes = [_recipe(source) for source in (past.meta["source"], describe_value(problem.source))]
         if all(recipes):
             stored["benchmark"], described["benchmark"] = recipes
+        stored["problem"], described["problem"] = map(renumbered, (stored["problem"], described["problem"]))
     changed = differences(stored, described)
     if changed:
         more = [f"and {len(changed) - _LINES} more"] if len(changed) > _LINES else []

@@ -17,6 +17,8 @@ from lcbo.methods.protocol import MethodSpec, Setup
 from lcbo.problem import Problem, outcome_value
 from lcbo.types import Array, Evaluation
 
+LEAST_DESIGN = 6  # points of an initial design, where there are variables enough
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -34,18 +36,20 @@ class Plan:
     data: Sequence[Evaluation]
     n_init: int | None
     seed: int
+    least_design: int = LEAST_DESIGN  # 2 in runs begun before few variables got a design of their own
 
     def setup(self) -> Setup:
         """Return all the method gets to know.
 
-        The default size of the initial design is d, at most budget / 4, less the evaluations brought along,
-        and at least 2 and the starts.
+        The default size of the initial design is d, of few variables 2 d + 2 up to 6, at most budget / 4,
+        less the evaluations brought along, and at least 2 and the starts.
         """
         space, budget = self.problem.space, self.budget
         starts = np.zeros((0, space.dim)) if self.x0 is None else space.to_unit(self.x0)
         n_init = self.n_init
         if n_init is None:
-            usual = space.dim if budget is None else min(space.dim, max(2, budget // 4))
+            usual = max(space.dim, min(2 * space.dim + 2, self.least_design))
+            usual = usual if budget is None else min(usual, max(2, budget // 4))
             n_init = max(2, usual - len(self.data), len(starts))
             n_init = n_init if budget is None else min(n_init, budget)
         return Setup(

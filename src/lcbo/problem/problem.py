@@ -46,7 +46,8 @@ class Problem:
 
     Args:
         bounds: ``(low, high)`` per variable as a list, an ``n x 2`` array, a SciPy ``Bounds``, or a
-            mapping from variable name to ``(low, high)``. A variable with ``low == high`` is fixed.
+            mapping from variable name to ``(low, high)``. A variable with ``low == high`` is fixed. Without
+            names the variables are ``x1``, ``x2``, ...
         constraints: `Constraint` objects, texts such as ``"stress <= 40000"``, or SciPy
             ``NonlinearConstraint`` objects, whose components become the outcomes ``c0``, ``c1``, ...
         objective: name of the outcome to minimize, or an `Objective`.
@@ -227,7 +228,7 @@ def _read_bounds(bounds: Any) -> tuple[tuple[str, ...], Array, Array]:
     bounds = bounds_array(bounds)
     if isinstance(bounds, str) or not isinstance(bounds, Mapping | Iterable):
         raise ArgumentError("bounds", "a (low, high) pair per variable", described(bounds))
-    pairs = bounds if isinstance(bounds, Mapping) else {f"x{i}": pair for i, pair in enumerate(bounds)}
+    pairs = bounds if isinstance(bounds, Mapping) else {f"x{i}": pair for i, pair in enumerate(bounds, 1)}
     if not pairs:
         raise ArgumentError("bounds", "a (low, high) pair per variable", "none")
     for name in pairs:

@@ -62,9 +62,18 @@ def rebuild_problem(description: Mapping[str, Any], recipe: Mapping[str, Any] | 
     """Return a problem, with its function where there is a recipe that still gives this problem."""
     with suppress(LcboError, ImportError):
         problem = from_recipe(recipe or {}, description)
-        if problem is not None and _same(describe_problem(problem), description):
+        if problem is not None and _same(describe_problem(problem), renumbered(description)):
+            problem.variables = tuple(description["variables"])  # a run keeps the names it has
             return problem
     return plain_problem(description)
+
+
+def renumbered(description: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a description with ``x1``, ``x2``, ... for variables without names; they were ``x0``, ... once."""
+    bounds = description["variables"]
+    if list(bounds) != [f"x{i}" for i in range(len(bounds))]:
+        return description
+    return {**description, "variables": {f"x{i}": pair for i, pair in enumerate(bounds.values(), 1)}}
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -130,7 +130,7 @@ class Command:
 
     def __call__(self, x: Array) -> dict[str, Any]:
         """Return the outcomes of one point, or raise `EvaluationError` with why and where the files are."""
-        names = self.variables or tuple(f"x{i}" for i in range(len(x)))
+        names = self.variables or tuple(f"x{i}" for i in range(1, len(x) + 1))
         values = dict(zip(names, map(float, x), strict=True))
         place = self._working_directory()
         try:

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from lcbo.acquisition.box import Box
 from lcbo.acquisition.explore import EXPLORERS, Explorer
@@ -26,6 +27,7 @@ from lcbo.types import Array
 SIGNAL = 2.0  # a probe's change of an output, in standard deviations of its noise
 NEAREST, FARTHEST = 0.1, 0.2  # the box without noise is at most, with noise at most this wide
 SAME = 1e-3  # of the distance from the iterate: points closer together teach the same
+TRIES = 20  # to find a point that has not been evaluated
 PENDING_REACH = 4096  # how many of the latest proposals may still be pending
 
 
@@ -71,7 +73,27 @@ class Exploration:
         )
         if local is not None and self._options.inward:
             points = self._turned(local, points, frame.warp.bent(known))
+        if self._setup.deterministic:
+            points = self._distinct(points, known, z, delta, rng)
         return frame.warp.straight(points)
+
+    def _distinct(self, points: Array, known: Array, z: Array, delta: float, rng: Generator) -> Array:
+        """Return the points with uniform ones of the box for those that would be evaluated again.
+
+        With few variables the best probes are often corners of the box, the same for every iteration that
+        has not moved.
+        """
+        straight, distinct = self._model.frame.warp.straight, list[Array]()
+        taken = known
+        for point in points:
+            for _ in range(TRIES):
+                u = straight(point)
+                if not (self._archive.holds(u) or (taken == u).all(1).any()):
+                    break
+                point = np.clip(z + delta * rng.uniform(-1.0, 1.0, len(z)), 0.0, 1.0)
+            distinct.append(point)
+            taken = np.concatenate([taken, [u]])
+        return np.array(distinct)
 
     def _turned(self, local: LocalPosterior, points: Array, known: Array) -> Array:
         """Return the points, ``count x d`` of the working cube, on the feasible side.

@@ -24,7 +24,8 @@ class LcboOptions(LearnedModelOptions):
         fit: ``lattice``, ``map`` (the paper's priors) or ``fixed``.
         standardize: z-score outputs over the window.
         average_repeats: the mean of repeats is one observation with unreduced noise (authors' code).
-        repeats: evaluations at the iterate per iteration, ``b1``; a number or a function of k.
+        repeats: evaluations at the iterate per iteration, ``b1``; a number or a function of k. A single one
+            is left out where there is no noise and the point has been evaluated.
         noise_probes: extra repeats at the first iterate when the noise is unknown, at most a 25th of the
             budget.
         explore: exploration points per iteration, ``b2``; a number or a function of k, and never more than
