@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from importlib import import_module
+from inspect import getdoc
 from typing import Any
 
 from lcbo.checks import mapping
@@ -84,6 +85,20 @@ def register(spec: MethodSpec) -> None:
     if spec.name in _SPECS:
         raise ArgumentError("spec", "a name that no method has yet", repr(spec.name))
     _SPECS[spec.name] = spec
+
+
+def meanings(entry: MethodSpec) -> dict[str, str]:
+    """Return what each option means, out of the docstrings of its class and the bases of that."""
+    found: dict[str, str] = {}
+    for kind in reversed(getattr(entry.options_class, "__mro__", ())):
+        _, _, listed = (getdoc(kind) or "").partition("Attributes:\n")
+        for line in listed.splitlines():
+            name, colon, text = line.strip().partition(": ")
+            if colon and line.startswith("    ") and not line.startswith("     ") and name.isidentifier():
+                latest, found[name] = name, text
+            elif line.strip():
+                found[latest] += f" {line.strip()}"
+    return {name: text.replace("``", "") for name, text in found.items()}
 
 
 def names() -> tuple[str, ...]:

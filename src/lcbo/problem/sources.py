@@ -69,7 +69,7 @@ def rebuild_problem(description: Mapping[str, Any], recipe: Mapping[str, Any] | 
 
 
 def renumbered(description: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a description with ``x1``, ``x2``, ... for variables without names; they were ``x0``, ... once."""
+    """Return a description whose unnamed variables are ``x1``, ``x2``, ...; they began at ``x0`` once."""
     bounds = description["variables"]
     if list(bounds) != [f"x{i}" for i in range(len(bounds))]:
         return description

@@ -13,14 +13,15 @@ from importlib.resources import files
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def page(title: str, body: Iterable[str]) -> str:
-    """Return the whole page; ``body`` holds HTML."""
+def page(title: str, body: Iterable[str], every: float | None = None) -> str:
+    """Return the whole page; ``body`` holds HTML. A browser loads it again ``every`` so many seconds."""
+    again = "" if every is None else f'<meta http-equiv="refresh" content="{max(1, round(every))}">'
     style = (files("lcbo.reporting") / "report.css").read_text(encoding="utf-8")
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{style}</style></head>\n"
+        f"{again}<title>{escape(title)}</title><style>{style}</style></head>\n"
         f"<body><main>\n{chr(10).join(part for part in body if part)}\n</main></body></html>\n"
     )
 

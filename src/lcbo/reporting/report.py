@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shlex
 from collections import Counter
 from html import escape
@@ -39,21 +40,33 @@ if TYPE_CHECKING:
 _ROWS = 30  # variables shown at once; the rest is folded
 
 
-def write_report(run: StoredRun, path: str | Path) -> Path:
-    """Write the page of a run and return its path."""
+def write_report(run: StoredRun, path: str | Path, every: float | None = None) -> Path:
+    """Write the page of a run and return its path.
+
+    With ``every`` a browser loads it again every so many seconds; it then never sees half a page.
+    """
     target = Path(path)
-    target.write_text(report(run), encoding="utf-8")
+    if every is None:
+        target.write_text(report(run), encoding="utf-8")
+        return target
+    fresh = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        fresh.write_text(report(run, every), encoding="utf-8")
+        fresh.replace(target)
+    finally:
+        fresh.unlink(missing_ok=True)
     return target
 
 
-def report(run: StoredRun) -> str:
+def report(run: StoredRun, every: float | None = None) -> str:
     """Return the page of a run, whatever state it is in: empty, all failed, running, without a model."""
     result = run.result()
     tightest = _tightest(run, result)
     body = [_header(run, result), _tiles(run, result), _answer(run, result, tightest)]
     body += [_progress(result, tightest), _sensitivity(run, result, tightest)]
     body += [part(run) for part in (_method, _failures, _times, _problem, _settings, _continue)]
-    return page(f"{run_name(run)}: report", body)
+    at = run.status
+    return page(f"{run_name(run)}: report ({at.ended} of {at.budget or 'open'})", body, every)
 
 
 def _header(run: StoredRun, result: Result) -> str:

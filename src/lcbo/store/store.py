@@ -30,6 +30,7 @@ from lcbo.errors import RunInUseError, StoreError
 from lcbo.optimizer.recorder import AskEntry, TellEntry
 from lcbo.store import database
 from lcbo.store.database import check, clear_errors, connect, exists, require_run_file
+from lcbo.store.origin import origin_of
 from lcbo.store.owner import Owner
 from lcbo.store.records import StoredContents, contents_in, meta_in, owner_in, put
 
@@ -81,7 +82,7 @@ class Store:
         """Make a new run file; it appears complete or not at all."""
         if exists(path):
             raise StoreError(f"{path}: exists already; Optimizer.open(path) goes on with a run")
-        facts = {"created": time.time(), **meta}
+        facts = {"created": time.time(), "origin": origin_of(path), **meta}
         with clear_errors(path, "created"):
             fresh = database.temporary_sibling(path)
             try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -147,10 +149,17 @@ class StoredRun:
         )
 
     def export(self, path: str | Path) -> Path:
-        """Write the history to a ``.csv`` or ``.parquet`` file and return its path."""
+        """Write the history to a ``.csv``, ``.json`` or ``.parquet`` file and return its path.
+
+        JSON is a list with an object per evaluation; what is missing is ``null``.
+        """
         target = Path(path)
         if target.suffix == ".csv":
             self.history.to_csv(target)
+        elif target.suffix == ".json":
+            rows = self.history.reset_index().to_dict("records")
+            plain = [{str(name): _plain(value) for name, value in row.items()} for row in rows]
+            target.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
         elif target.suffix == ".parquet":
             try:
                 self.history.to_parquet(target)
@@ -158,8 +167,14 @@ class StoredRun:
                 expected = "the package pyarrow for Parquet; or a .csv file"
                 raise ArgumentError("path", expected, target) from error
         else:
-            raise ArgumentError("path", "a file ending in .csv or .parquet", repr(str(path)))
+            raise ArgumentError("path", "a file ending in .csv, .json or .parquet", repr(str(path)))
         return target
+
+
+def _plain(value: Any) -> Any:
+    """Return a cell as a JSON value."""
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def open_run(path: str | Path) -> StoredRun:

@@ -13,6 +13,7 @@ Tables and keys
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -87,6 +88,17 @@ def from_source(source: Mapping[str, Any], description: Mapping[str, Any]) -> Pr
     problem = plain_problem(description, Command.from_dict(source["command"], source["folder"]))
     problem.source = source
     return problem
+
+
+def executed(source: Mapping[str, Any]) -> str | None:
+    """Return in words what evaluating the problem of a recipe will execute; ``None`` for a benchmark."""
+    if "command" in source:
+        run = source["command"]["run"]
+        line = run if isinstance(run, str) else shlex.join(run)
+        return f"the command `{line}`, in {source['folder']}"
+    if "function" in source:
+        return f"the function {source['function']}, in {source['folder']}"
+    return None
 
 
 def _task(path: Path, stated: Mapping[str, Any]) -> RunSpec:
