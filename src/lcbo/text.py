@@ -8,9 +8,17 @@ def brief(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
+def shown(value: object, most: int = 200) -> str:
+    """Return a value as it is written in Python, shortened, for an error message."""
+    try:
+        return brief(repr(value), most)
+    except Exception:  # an integer of thousands of digits, or an object that cannot say what it is
+        return f"<{type(value).__name__}>"
+
+
 def described(value: object) -> str:
     """Return a value with its type, for an error message."""
-    return f"{type(value).__name__} {brief(repr(value), 60)}"
+    return f"{type(value).__name__} {shown(value, 60)}"
 
 
 def duration(seconds: float) -> str:

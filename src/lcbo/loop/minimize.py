@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +29,25 @@ from lcbo.types import Array
 if TYPE_CHECKING:
     from lcbo.problem.problem import BoundsLike, ConstraintLike
 
+_MOST_WORKERS = 4096
+Answer = TypeVar("Answer")
+Arguments = ParamSpec("Arguments")
 
+
+def _helpful(call: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+    """Answer a call in the order of SciPy's ``minimize(fun, x0, bounds=...)`` by saying what the order is."""
+
+    @wraps(call)
+    def checked(*arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
+        if len(arguments) > 1 and "bounds" in named:
+            expected = "minimize(fun, bounds, constraints, objective, budget=..., x0=...)"
+            raise ArgumentError("bounds", expected, "them twice (SciPy has x0 in second place)")
+        return call(*arguments, **named)
+
+    return checked
+
+
+@_helpful
 def minimize(
     fun: Callable[[Array], Any] | Problem,
     bounds: BoundsLike | None = None,
@@ -188,8 +207,8 @@ def make_evaluator(
     from lcbo.evaluation.pool import ProcessPool, available_cores
 
     number = 1 if workers is None else workers
-    if not is_integer(number) or not (number == -1 or number >= 1):
-        expected = "a number of processes, -1 for one per core, an Executor or a Dask Client"
+    if not is_integer(number) or not (number == -1 or 1 <= number <= _MOST_WORKERS):
+        expected = f"1 to {_MOST_WORKERS} processes, -1 for one per core, an Executor or a Dask Client"
         raise ArgumentError("workers", expected, repr(workers))
     return ProcessPool(problem, available_cores() if number == -1 else int(number), timeout, slots)
 

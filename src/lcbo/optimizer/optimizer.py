@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import ThreadpoolController
 
-from lcbo.checks import integer, is_integer
+from lcbo.checks import MOST_POINTS, integer, is_integer, truth
 from lcbo.errors import ArgumentError, StoreError, TellError
 from lcbo.methods import registry
 from lcbo.methods.protocol import Belief, Method, MethodSpec, Outcome
@@ -27,6 +27,7 @@ from lcbo.optimizer.result import Result
 from lcbo.optimizer.resume import check_versions, facts_of, replay, stored_plan
 from lcbo.optimizer.setup import Plan, read_device, read_outcomes, read_path, read_plan
 from lcbo.problem import Problem, not_finite
+from lcbo.text import shown
 from lcbo.types import Array, Candidate, Evaluation, Record
 
 
@@ -175,8 +176,8 @@ class Optimizer:
         ``None`` asks for what the current iteration still lacks, possibly nothing; ``n`` asks for up to
         that many, further exploration points beyond the iteration's need.
         """
-        if n is not None and not (is_integer(n) and n >= 1):
-            raise ArgumentError("n", "None or an integer of at least 1", repr(n))
+        if n is not None and not (is_integer(n) and 1 <= n <= MOST_POINTS):
+            raise ArgumentError("n", f"None or an integer from 1 to {MOST_POINTS}", shown(n))
         self._sync()
         if self.exhausted:
             return []
@@ -217,7 +218,8 @@ class Optimizer:
             came = "neither" if failed is None else "both"
             raise ArgumentError("tell", "either outcomes or failed='reason'", came)
         if not is_integer(id):
-            raise TellError(f"id: expected the id of a candidate, an integer; got {id!r}")
+            raise TellError(f"id: expected the id of a candidate, an integer; got {shown(id)}")
+        truth("final", final)
         if failed is not None and not isinstance(failed, str):
             raise ArgumentError("failed", "the reason as a text", repr(failed))
         if record is not None and not isinstance(record, Record):

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lcbo.checks import integer, is_integer, mapping
+from lcbo.checks import MOST_POINTS, integer, is_integer, is_number, mapping
 from lcbo.errors import ArgumentError
 from lcbo.methods import registry
 from lcbo.methods.protocol import MethodSpec, Setup
 from lcbo.problem import Problem, outcome_value
+from lcbo.text import shown
 from lcbo.types import Array, Evaluation
 
 LEAST_DESIGN = 6  # points of an initial design, where there are variables enough
@@ -86,7 +87,7 @@ def read_arguments(problem: Problem, given: Mapping[str, Any]) -> dict[str, Any]
         "method": read_method,
         "options": lambda value: {} if value is None else dict(mapping("options", value)),
         "x0": lambda value: None if value is None else read_points("x0", value, problem),
-        "n_init": lambda value: None if value is None else integer("n_init", value),
+        "n_init": lambda value: None if value is None else integer("n_init", value, most=MOST_POINTS),
         "data": lambda value: read_data(value, problem),
         "rng": read_seed,
     }
@@ -106,11 +107,12 @@ def check_problem(problem: object) -> Problem:
 
 def read_method(method: object) -> MethodSpec:
     """Return the method of a name, or the one given."""
-    if isinstance(method, MethodSpec):
-        return method
-    if not isinstance(method, str):
-        raise ArgumentError("method", "the name of a method, or a MethodSpec", repr(method))
-    return registry.spec(method)
+    if isinstance(method, str):
+        return registry.spec(method)
+    entry = registry.check_spec(method)
+    if entry.name in registry.names() and registry.spec(entry.name) != entry:
+        raise ArgumentError("method", "a MethodSpec whose name no other method has", repr(entry.name))
+    return entry
 
 
 def read_device(device: object) -> str:
@@ -121,18 +123,23 @@ def read_device(device: object) -> str:
 
 
 def read_path(argument: str, path: object) -> Path:
-    """Return the path of a run file."""
+    """Return the path of a file."""
     if not isinstance(path, str | Path):
         raise ArgumentError(argument, "a path", type(path).__name__)
+    if not str(path) or "\0" in str(path):
+        raise ArgumentError(argument, "a path", repr(str(path)))
     return Path(path)
 
 
 def read_points(argument: str, points: ArrayLike, problem: Problem) -> Array:
     """Return one point or several as ``k x len(variables)``, each within the bounds."""
     try:
-        array = np.array(points, dtype=np.float64)
+        given = np.array(points)
+        if given.dtype.kind not in "fiu" and not all(map(is_number, given.flat)):
+            raise TypeError
+        array = given.astype(np.float64)
     except (TypeError, ValueError):
-        raise ArgumentError(argument, f"points of {problem.n_variables} numbers", repr(points)) from None
+        raise ArgumentError(argument, f"points of {problem.n_variables} numbers", shown(points)) from None
     array = array[None, :] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[1] != problem.n_variables or not len(array):
         expected = f"one or more points of {problem.n_variables} numbers"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from lcbo.checks import is_number, number
+from lcbo.checks import is_number, number, truth
 from lcbo.errors import ArgumentError, OutcomeError
 from lcbo.problem.constraint import Constraint, Objective, check_name
 from lcbo.problem.scipy import ConstraintFunction, bounds_array, is_nonlinear_constraint
@@ -49,7 +49,8 @@ class Problem:
             mapping from variable name to ``(low, high)``. A variable with ``low == high`` is fixed. Without
             names the variables are ``x1``, ``x2``, ...
         constraints: `Constraint` objects, texts such as ``"stress <= 40000"``, or SciPy
-            ``NonlinearConstraint`` objects, whose components become the outcomes ``c0``, ``c1``, ...
+            ``NonlinearConstraint`` objects, whose components become the outcomes ``c0``, ``c1``, ... With
+            scalar limits, its function is called once, in the middle of the box, to count them.
         objective: name of the outcome to minimize, or an `Objective`.
         fun: maps a point (1-D float64 array, user units) to a mapping of outcomes by name, or to
             ``(f, c)`` with ``c`` in the order of `outcomes`; to a number when there is nothing beside ``f``.
@@ -93,10 +94,11 @@ class Problem:
         self.objective = Objective(objective) if isinstance(objective, str) else objective
         if not isinstance(self.objective, Objective):
             raise ArgumentError("objective", "an outcome name or an Objective", described(objective))
-        self.constraints, functions = _read_constraints(constraints)
+        self.constraints, functions = _read_constraints(constraints, 0.5 * (self.lb + self.ub))
         self.outcomes = _outcome_names(self.objective, self.constraints)
         if shared := set(self.variables) & set(self.outcomes):
             raise ArgumentError("bounds", "variable names other than the outcomes'", sorted(shared))
+        truth("deterministic", deterministic)
         self.noise = _read_noise(noise, deterministic, self.outcomes)
         self.deterministic = all(self.noise.get(name) == 0.0 for name in self.outcomes)
         if fun is not None and not callable(fun):
@@ -228,6 +230,11 @@ def _read_bounds(bounds: Any) -> tuple[tuple[str, ...], Array, Array]:
     bounds = bounds_array(bounds)
     if isinstance(bounds, str) or not isinstance(bounds, Mapping | Iterable):
         raise ArgumentError("bounds", "a (low, high) pair per variable", described(bounds))
+    if not isinstance(bounds, Mapping):
+        bounds = list(bounds)
+        if bounds and all(map(is_number, bounds)):
+            expected = "a (low, high) pair per variable (a point to start from is x0=...)"
+            raise ArgumentError("bounds", expected, f"{len(bounds)} numbers")
     pairs = bounds if isinstance(bounds, Mapping) else {f"x{i}": pair for i, pair in enumerate(bounds, 1)}
     if not pairs:
         raise ArgumentError("bounds", "a (low, high) pair per variable", "none")
@@ -252,8 +259,13 @@ def _read_pair(name: str, pair: Any) -> tuple[float, float]:
     return low, high
 
 
-def _read_constraints(constraints: Any) -> tuple[tuple[Constraint, ...], list[ConstraintFunction]]:
-    """Return the constraints, and the functions of those that SciPy's objects bring along."""
+def _read_constraints(
+    constraints: Any, middle: Array
+) -> tuple[tuple[Constraint, ...], list[ConstraintFunction]]:
+    """Return the constraints, and the functions of those that SciPy's objects bring along.
+
+    How many components such a function has may only show when it is called, in the ``middle`` of the box.
+    """
     single = isinstance(constraints, Constraint | str) or hasattr(constraints, "fun")
     if not single and (isinstance(constraints, Mapping) or not isinstance(constraints, Iterable)):
         raise ArgumentError("constraints", "a list of constraints", described(constraints))
@@ -265,7 +277,8 @@ def _read_constraints(constraints: Any) -> tuple[tuple[Constraint, ...], list[Co
         elif isinstance(entry, str):
             read.append(Constraint.parse(entry))
         elif is_nonlinear_constraint(entry):
-            functions.append(ConstraintFunction(entry, sum(len(f.constraints) for f in functions)))
+            before = sum(len(f.constraints) for f in functions)
+            functions.append(ConstraintFunction(entry, before, middle))
             read += functions[-1].constraints
         else:
             expected = "a Constraint, a text such as 'stress <= 40000' or a SciPy NonlinearConstraint"

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from lcbo.errors import ArgumentError
 from lcbo.optimizer.result import Result
+from lcbo.optimizer.setup import read_path
 
 if TYPE_CHECKING:
     from lcbo.optimizer.log import EvaluationTable
@@ -101,7 +102,8 @@ def _verbatim(text: str) -> str:
 def _save(figure: Figure, path: str | Path | None) -> None:
     if path is None:
         return
+    path = read_path("path", path)
     known = sorted(figure.canvas.get_supported_filetypes())
-    if Path(path).suffix.removeprefix(".").lower() not in known:
+    if path.suffix.removeprefix(".").lower() not in known:
         raise ArgumentError("path", f"a file ending in {', '.join(known)}", repr(str(path)))
     figure.savefig(path, dpi=150)

@@ -15,6 +15,7 @@ import numpy as np
 
 from lcbo.errors import ModelError
 from lcbo.optimizer.recorder import BudgetEntry
+from lcbo.optimizer.setup import read_path
 from lcbo.reporting import figures
 from lcbo.reporting.format import counted, moment, next_command, number, one_line, run_name, sentences
 from lcbo.reporting.page import (
@@ -45,7 +46,7 @@ def write_report(run: StoredRun, path: str | Path, every: float | None = None) -
 
     With ``every`` a browser loads it again every so many seconds; it then never sees half a page.
     """
-    target = Path(path)
+    target = read_path("path", path)
     if every is None:
         target.write_text(report(run), encoding="utf-8")
         return target

@@ -16,7 +16,7 @@ from lcbo.optimizer.log import Log
 from lcbo.optimizer.optimizer import Optimizer
 from lcbo.optimizer.recorder import AskEntry, LogEntry, TellEntry
 from lcbo.optimizer.result import Result
-from lcbo.optimizer.setup import brought_along
+from lcbo.optimizer.setup import brought_along, read_path
 from lcbo.problem import Problem
 from lcbo.problem.sources import rebuild_problem
 from lcbo.store.owner import Owner
@@ -48,7 +48,7 @@ class StoredRun:
     """A stored run as it was when this object was made; nothing here writes to it."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = read_path("path", path)
         self._contents = read(self.path)
 
     def __repr__(self) -> str:
@@ -153,7 +153,7 @@ class StoredRun:
 
         JSON is a list with an object per evaluation; what is missing is ``null``.
         """
-        target = Path(path)
+        target = read_path("path", path)
         if target.suffix == ".csv":
             self.history.to_csv(target)
         elif target.suffix == ".json":

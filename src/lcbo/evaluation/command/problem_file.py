@@ -25,6 +25,7 @@ import numpy as np
 from lcbo.checks import integer, is_number
 from lcbo.errors import ArgumentError, LcboError
 from lcbo.evaluation.command.command import Command
+from lcbo.optimizer.setup import read_path
 from lcbo.problem import Problem
 from lcbo.problem.constraint import Constraint, Objective
 from lcbo.problem.sources import plain_problem
@@ -68,7 +69,7 @@ class RunSpec:
 
 def read_problem_file(path: str | Path) -> RunSpec:
     """Return the task a problem file describes; an error names the file and the key."""
-    path = Path(path)
+    path = read_path("problem file", path)
     try:
         stated = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from torch.linalg import LinAlgError
 
 from lcbo.acquisition.box import Box
 from lcbo.acquisition.explore import EXPLORERS, Explorer
-from lcbo.checks import above_zero, choice, integer
-from lcbo.errors import ArgumentError
+from lcbo.checks import MOST_POINTS, above_zero, choice, integer
+from lcbo.errors import ArgumentError, ModelError, NumericalRescueWarning
 from lcbo.methods.base.archive import Archive
 from lcbo.methods.lcbo.local_model import LocalModel
 from lcbo.methods.lcbo.options import LcboOptions
@@ -60,17 +62,21 @@ class Exploration:
         size, frame = self._archive.size, model.frame
         pending = self._archive.u[self._archive.pending(max(size - PENDING_REACH, 0))]
         known = np.concatenate([pending, np.array(planned).reshape(-1, len(iterate))])
-        gp = model.builder.conditioned(model.now.gp, to_tensor(frame.local(known), model.now.gp.u))
         z = frame.warp.bent(iterate)
         local = model.at(z) if self._options.inward or self._options.delta == "auto" else None
         delta = self._delta(local, k)
+        place = model.now.gp.u
         box = Box(
-            *(to_tensor(frame.placed(np.clip(z + side * delta, 0.0, 1.0)), gp.u) for side in (-1.0, 1.0))
+            *(to_tensor(frame.placed(np.clip(z + side * delta, 0.0, 1.0)), place) for side in (-1.0, 1.0))
         )
         rng = generator(self._setup.seed, "explore", size)
-        points = frame.working(
-            to_array(self.explorer(gp, to_tensor(frame.local(iterate), gp.u), count, box, rng))
-        )
+        try:
+            gp = model.builder.conditioned(model.now.gp, to_tensor(frame.local(known), place))
+            chosen = self.explorer(gp, to_tensor(frame.local(iterate), place), count, box, rng)
+        except (ModelError, LinAlgError) as error:  # of hyperparameters that leave nothing to learn
+            warnings.warn(f"uniform exploration: {error}", NumericalRescueWarning, stacklevel=2)
+            chosen = box.draw(rng, count)
+        points = frame.working(to_array(chosen))
         if local is not None and self._options.inward:
             points = self._turned(local, points, frame.warp.bent(known))
         if self._setup.deterministic:
@@ -138,7 +144,7 @@ def make_explorer(name: str, options: Mapping[str, Any]) -> Explorer:
 
 def _setting(argument: str, value: Any, default: Any) -> Any:
     if isinstance(default, int):
-        return integer(argument, value, 1 if argument.endswith("starts") else 0)
+        return integer(argument, value, 1 if argument.endswith("starts") else 0, MOST_POINTS)
     if isinstance(default, float):
         return above_zero(argument, value)
     if not isinstance(value, list | tuple) or not value:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
-from lcbo.checks import above_zero, choice, integer, is_number, mapping, number, truth
+from lcbo.checks import MOST_POINTS, above_zero, choice, integer, is_number, mapping, number, truth
 from lcbo.errors import ArgumentError
 from lcbo.models.options import LearnedModelOptions
 from lcbo.steps.schedules import Power, Schedule, at
@@ -94,7 +94,7 @@ class LcboOptions(LearnedModelOptions):
         if max(at(self.repeats, 1), b2) < 1.0:
             expected = "at least one evaluation per iteration, at the iterate or around it"
             raise ArgumentError("options, repeats", expected, f"{self.repeats!r}, explore={self.explore!r}")
-        integer("options, noise_probes", self.noise_probes, 0)
+        integer("options, noise_probes", self.noise_probes, 0, MOST_POINTS)
         if self.window is not None and not _is_auto(self.window):
             above_zero("options, window", self.window)
         if self.window_limit is not None:
