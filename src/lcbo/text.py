@@ -23,8 +23,9 @@ def described(value: object) -> str:
 
 def duration(seconds: float) -> str:
     """Return a time span in words, with the two units that matter."""
-    if seconds < 1.0:
-        return f"{1000.0 * seconds:.2g} ms"
+    if seconds < 0.9995:
+        ms = 1000.0 * seconds
+        return f"{1000.0 * ms:.0f} µs" if ms < 0.1 else f"{ms:.0f} ms" if ms >= 9.95 else f"{ms:.2g} ms"
     if seconds < 60.0:
         return f"{seconds:.1f} s"
     minutes, hours = seconds / 60.0, seconds / 3600.0

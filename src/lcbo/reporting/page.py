@@ -6,6 +6,7 @@ cannot do harm even where an escape is forgotten.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
@@ -26,6 +27,11 @@ def page(title: str, body: Iterable[str], every: float | None = None) -> str:
     )
 
 
+def breakable(text: object) -> str:
+    """Return plain text as HTML in which a long name may go on in the next line, after a part of it."""
+    return re.sub(r"(?<=[_./:-])(?=\w)", "<wbr>", escape(str(text)))
+
+
 def section(title: str, *parts: str) -> str:
     """Return a titled part of the page, nothing where it would be empty."""
     inside = "\n".join(part for part in parts if part)
@@ -40,7 +46,7 @@ def columns(parts: Sequence[str]) -> str:
 def tiles(entries: Iterable[tuple[str, str]]) -> str:
     """Return the figures a reader looks for first, as ``(value, meaning)``."""
     cells = "".join(
-        f"<div><b>{escape(value)}</b><span>{escape(name)}</span></div>" for value, name in entries
+        f"<div><b>{escape(value)}</b><span>{breakable(name)}</span></div>" for value, name in entries
     )
     return f'<div class="tiles">{cells}</div>'
 
