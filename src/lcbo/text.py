@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
+
+class Displayed:
+    """Something a notebook shows as HTML; what makes it is loaded when it is needed."""
+
+    def _repr_html_(self) -> str:
+        shown: str = import_module("lcbo.reporting.notebook").html(self)
+        return shown
+
 
 def brief(text: str, most: int) -> str:
     """Return a text of at most ``most`` characters; three dots stand for what was cut off its end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from functools import wraps
@@ -29,6 +30,7 @@ from lcbo.types import Array
 if TYPE_CHECKING:
     from lcbo.problem.problem import BoundsLike, ConstraintLike
 
+logger = logging.getLogger(__name__)
 _MOST_WORKERS = 4096
 Answer = TypeVar("Answer")
 Arguments = ParamSpec("Arguments")
@@ -174,6 +176,7 @@ def _run(
     callback: Callback | None,
     progress: bool,
 ) -> Result:
+    logger.info("%s with %s, seed %d", optimizer.problem, optimizer, optimizer.seed)
     with interruptible(), ProgressBar(optimizer, progress, stopping) as bar:
         loop = Loop(optimizer, evaluator, retries)
         try:
@@ -184,7 +187,9 @@ def _run(
                 raise
             reason = "interrupted" if isinstance(stop, KeyboardInterrupt) else str(stop)
         evaluator.close()
-        return optimizer.result(reason)
+        result = optimizer.result(reason)
+        logger.info("stopped: %s", result.message)
+        return result
 
 
 def make_evaluator(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import weakref
 from collections.abc import Iterator, Mapping
@@ -29,6 +30,8 @@ from lcbo.optimizer.setup import Plan, read_device, read_outcomes, read_path, re
 from lcbo.problem import Problem, not_finite
 from lcbo.text import shown
 from lcbo.types import Array, Candidate, Evaluation, Record
+
+logger = logging.getLogger(__name__)
 
 
 class Optimizer:
@@ -135,6 +138,10 @@ class Optimizer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        file = "" if self.store is None else f", kept in {self.store.path}"
+        return f"<Optimizer {self.method}: {self.n_ended} of {self.budget or 'open'} evaluations{file}>"
+
     @property
     def seed(self) -> int:
         """Root of every random stream of the run."""
@@ -193,6 +200,8 @@ class Optimizer:
             if self.store is not None and candidates:
                 self.store.record_ask(entry, self._method.state())
             self._ledger.enter(entry)
+        if candidates:
+            logger.debug("asked %s: candidates %d to %d", n, candidates[0].id, candidates[-1].id)
         return candidates
 
     def tell(
@@ -245,6 +254,7 @@ class Optimizer:
         self._tell(TellEntry(ended.id, ended.outcomes, ended.failed, True, ended.record, late=True))
 
     def _tell(self, entry: TellEntry) -> None:
+        logger.debug("told candidate %d: %s", entry.id, entry.failed or dict(entry.outcomes))
         with self._transaction():
             if self.store is not None:
                 self.store.record_tell(entry)
@@ -289,6 +299,8 @@ class Optimizer:
         with self._threads.limit(limits=1):
             result = answer.answer(self.problem, self._method, self.log, reason=reason, min_pof=min_pof)
         result.method, result.options, result.rng = self.method, self.options, self.seed
+        seen = {c: result.constr.get(c.name, math.nan) for c in self.problem.constraints}
+        result.slack = {str(c): float(c.slack(value)) for c, value in seen.items()}
         return result
 
     def _prepare(self, plan: Plan, past: Contents | None = None) -> None:

@@ -19,7 +19,7 @@ from lcbo.problem.constraint import Constraint, Objective, check_name
 from lcbo.problem.scipy import ConstraintFunction, bounds_array, is_nonlinear_constraint
 from lcbo.problem.space import Space
 from lcbo.terms import Terms
-from lcbo.text import described
+from lcbo.text import Displayed, described
 from lcbo.types import Array
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class NamedFunction(Protocol):
         """Return the function for the variables of a problem and the outcomes it must give."""
 
 
-class Problem:
+class Problem(Displayed):
     """An objective and constraints on named outcomes of one evaluation, over a box.
 
     Args:
@@ -109,6 +109,13 @@ class Problem:
             self.source = None if functions else fun.source
             fun = fun.bound_to(self, own)
         self.fun = fun if fun is None or not functions else self._joined(fun, own, functions)
+
+    def __repr__(self) -> str:
+        limits = f"{len(self.constraints)} constraint{'s' * (len(self.constraints) != 1)}"
+        function = "" if self.fun is None else ", with its function"
+        return (
+            f"<{type(self).__name__}: {self.objective} over {self.n_variables} variables, {limits}{function}>"
+        )
 
     @property
     def bounds(self) -> Array:

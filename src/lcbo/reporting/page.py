@@ -29,7 +29,7 @@ def page(title: str, body: Iterable[str], every: float | None = None) -> str:
 
 def breakable(text: object) -> str:
     """Return plain text as HTML in which a long name may go on in the next line, after a part of it."""
-    return re.sub(r"(?<=[_./:-])(?=\w)", "<wbr>", escape(str(text)))
+    return re.sub(r"(?<=[_/])(?=\w)", "<wbr>", escape(str(text)))
 
 
 def section(title: str, *parts: str) -> str:

@@ -21,6 +21,7 @@ from lcbo.problem import Problem
 from lcbo.problem.sources import rebuild_problem
 from lcbo.store.owner import Owner
 from lcbo.store.store import read
+from lcbo.text import Displayed
 from lcbo.types import Candidate, Record
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Status:
     writing: bool | None  # whether it is alive; None when that cannot be known from here
 
 
-class StoredRun:
+class StoredRun(Displayed):
     """A stored run as it was when this object was made; nothing here writes to it."""
 
     def __init__(self, path: str | Path) -> None:

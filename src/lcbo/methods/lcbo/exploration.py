@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from torch.linalg import LinAlgError
+from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
 from lcbo.acquisition.box import Box
 from lcbo.acquisition.explore import EXPLORERS, Explorer
