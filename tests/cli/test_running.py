@@ -9,6 +9,7 @@ import pytest
 
 import lcbo as library
 from lcbo.store.store import tells_in
+from tests.cli.conftest import LAB
 
 
 def test_run_of_a_named_problem_keeps_it_and_prints_the_answer(lcbo, folder):
@@ -246,3 +247,20 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_resume(folder):
     run = library.open_run("slow.db")
     assert run.status.ended >= 1
     assert run.status.writer is None
+
+
+def test_problem_file_with_a_python_function_runs_and_resumes(lcbo, folder):
+    head = LAB.replace("\n[variables]", 'function = "model.py:simulate"\nnamed = true\n\n[variables]')
+    (folder / "python.toml").write_text(head)
+    (folder / "model.py").write_text(
+        "def simulate(x):\n    return {'cost': x['t'], 'strength': x['w1'] + 1, 'mass': x['w2']}\n"
+    )
+    assert "All constraints hold" in lcbo("check", "python.toml").stdout
+    lcbo("run", "python.toml", "--method", "sobol", "--budget", 4)
+    done = lcbo("resume", "python.db", "--budget", 6, "--workers", 1)
+    assert f"the function model.py:simulate, in {folder}" in done.stderr
+    assert library.open_run("python.db").status.ended == 6
+    (folder / "model.py").unlink()
+    assert "function: expected a Python file" in lcbo("resume", "python.db", "--budget", 8, code=1).stderr
+    (folder / "both.toml").write_text(head + '[command]\nrun = "echo"\n')
+    assert "either function or [command]" in lcbo("check", "both.toml", code=1).stderr

@@ -71,7 +71,8 @@ def run(
     arguments = task.arguments(budget=budget, method=method, seed=seed, options=options)
     if task.problem.fun is None:
         path = shlex.quote(problem)
-        raise ArgumentError(problem, "a table [command]", f"none; lcbo new run.db {path} is for ask and tell")
+        words = f"none; lcbo new run.db {path} is for ask and tell"
+        raise ArgumentError(problem, "a table [command], or function =", words)
     if arguments["budget"] is None:
         raise ArgumentError("--budget", "a number of evaluations, here or as budget in [run]", "none")
     file = store or Path(f"{task.name}.db")
@@ -109,7 +110,7 @@ def resume(
 
     stored = lcbo.open_run(run)
     source, at = stored.meta["source"] or {}, stored.status
-    if stored.problem.fun is None and "command" in source:
+    if stored.problem.fun is None and ("command" in source or "function" in source):
         from_recipe(source, stored.meta["problem"])  # raises the reason why it cannot be rebuilt
     if stored.problem.fun is None:
         raise ArgumentError(

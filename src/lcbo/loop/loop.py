@@ -74,7 +74,8 @@ class Loop:
         while (free := self._evaluator.slots - len(self._running)) > 0:
             if not self._waiting:
                 with shield():
-                    new = self._optimizer.ask(None if self._evaluator.slots == 1 else free)
+                    whole = self._evaluator.slots == 1 or self._evaluator.batches
+                    new = self._optimizer.ask(None if whole else free)
                 self._waiting.extend(new)
             if not self._waiting:
                 return

@@ -43,7 +43,7 @@ class Optimizer:
         problem: what to solve; its function, if any, is not called.
         method: name of a registered method, or a `MethodSpec`.
         budget: evaluations in all, the initial design included; ``None`` leaves it open.
-        x0: a point, or several as rows, to evaluate first.
+        x0: a point, or several as rows, to evaluate first; an array or a mapping by variable name.
         data: evaluations made elsewhere, as ``(x, outcomes)`` pairs or as ``(X, mapping of arrays)``.
             They inform the method and do not count against the budget.
         n_init: size of the initial design; by default the number d of free variables (of few 2 d + 2, up

@@ -133,6 +133,7 @@ def read_path(argument: str, path: object) -> Path:
 
 def read_points(argument: str, points: ArrayLike, problem: Problem) -> Array:
     """Return one point or several as ``k x len(variables)``, each within the bounds."""
+    points = _listed_points(argument, points, problem)
     try:
         given = np.array(points)
         if given.dtype.kind not in "fiu" and not all(map(is_number, given.flat)):
@@ -150,6 +151,24 @@ def read_points(argument: str, points: ArrayLike, problem: Problem) -> Array:
         expected = f"{problem.variables[column]!r} within [{problem.lb[column]:g}, {problem.ub[column]:g}]"
         raise ArgumentError(argument, expected, f"{array[row, column]:g} in point {row}")
     return array
+
+
+def _listed_points(argument: str, points: Any, problem: Problem) -> Any:
+    """Return points given by name as lists of numbers, anything else as it is; a fixed variable may lack."""
+    single = isinstance(points, Mapping)
+    if not single and not (isinstance(points, Sequence) and points and isinstance(points[0], Mapping)):
+        return points
+    fixed = {
+        n: low for n, low, free in zip(problem.variables, problem.lb, problem.free, strict=True) if not free
+    }
+    listed = []
+    for point in [points] if single else points:
+        named = {**fixed, **mapping(argument, point)}
+        if set(named) != set(problem.variables):
+            wrong = sorted(set(named) ^ set(problem.variables))
+            raise ArgumentError(argument, f"a value for each of {', '.join(problem.variables[:20])}", wrong)
+        listed.append([named[name] for name in problem.variables])
+    return listed
 
 
 def read_data(data: Any, problem: Problem) -> list[Evaluation]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from lcbo.checks import is_number, number, truth
 from lcbo.errors import ArgumentError, OutcomeError
+from lcbo.problem.calling import ByName, OneByOne, split
 from lcbo.problem.constraint import Constraint, Objective, check_name
 from lcbo.problem.scipy import ConstraintFunction, bounds_array, is_nonlinear_constraint
 from lcbo.problem.space import Space
@@ -56,6 +57,9 @@ class Problem(Displayed):
             ``(f, c)`` with ``c`` in the order of `outcomes`; to a number when there is nothing beside ``f``.
         noise: standard deviation of every outcome, or by name; names left out are unknown.
         deterministic: says that two evaluations of one point agree.
+        vectorized: ``fun`` takes many points at once, ``n x len(variables)``, and returns ``n`` values per
+            outcome, or a list of ``n`` mappings; a row of NaN is an evaluation that failed.
+        named: ``fun`` takes a mapping from variable name to value; with ``vectorized`` to ``n`` values.
 
     Attributes:
         dim: number ``d`` of free variables, as in `Space` and in the methods.
@@ -69,11 +73,13 @@ class Problem(Displayed):
         outcomes: names, the objective first, then every constrained outcome once.
         noise: known standard deviations by outcome name.
         deterministic: whether all of them are known to be zero.
+        vectorized: whether a batch of points may be evaluated by one call, `evaluate_many`.
         source: a recipe, as JSON values, from which the problem with its function can be made again;
             ``None`` when the function is the user's own.
     """
 
     source: Mapping[str, Any] | None = None
+    vectorized = False
 
     def __init__(
         self,
@@ -84,6 +90,8 @@ class Problem(Displayed):
         fun: Callable[[Array], Any] | None = None,
         noise: float | Mapping[str, float] | None = None,
         deterministic: bool = False,
+        vectorized: bool = False,
+        named: bool = False,
     ) -> None:
         self.variables, self.lb, self.ub = _read_bounds(bounds)
         self.space = Space(self.lb, self.ub)
@@ -108,6 +116,14 @@ class Problem(Displayed):
         if isinstance(fun, NamedFunction):
             self.source = None if functions else fun.source
             fun = fun.bound_to(self, own)
+        self.vectorized = truth("vectorized", vectorized) and fun is not None
+        if truth("named", named) and fun is not None:
+            fun = ByName(fun, self.variables)
+        if self.vectorized and fun is not None:
+            if functions or hasattr(fun, "outcomes"):
+                expected = "False beside a Command or a NonlinearConstraint, which take one point"
+                raise ArgumentError("vectorized", expected, True)
+            fun = OneByOne(fun)
         self.fun = fun if fun is None or not functions else self._joined(fun, own, functions)
 
     def __repr__(self) -> str:
@@ -138,6 +154,11 @@ class Problem(Displayed):
         if self.fun is None:
             raise ArgumentError("fun", "a Problem built with fun=...", "a Problem without a function")
         return self.read(self.fun(np.array(x, dtype=np.float64)))
+
+    def evaluate_many(self, X: Array) -> list[Any]:
+        """Return what a ``vectorized`` function returns for every row of ``X``, by one call."""
+        assert isinstance(self.fun, OneByOne)
+        return split(self.fun.many(np.array(X, dtype=np.float64)), len(X))
 
     def continue_after(self, n_ended: int) -> None:
         """Called when a run resumes after ``n_ended`` evaluations; only a random function needs to know."""

@@ -19,6 +19,7 @@ from lcbo.problem.problem import Problem
 _MAKERS = {
     "name": "lcbo.problems.registry:from_source",
     "command": "lcbo.evaluation.command.problem_file:from_source",
+    "function": "lcbo.evaluation.python_file:from_source",
 }  # by the key of a recipe; each maps (recipe, description) to the problem
 
 
@@ -39,12 +40,14 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
 
 def plain_problem(description: Mapping[str, Any], fun: Callable[..., Any] | None = None) -> Problem:
     """Return the problem of a description, with a function or without."""
+    source: Mapping[str, Any] = getattr(fun, "source", None) or {}
     return Problem(
         {name: tuple(pair) for name, pair in description["variables"].items()},
         [Constraint(**c) for c in description["constraints"]],
         Objective(**description["objective"]),
         fun=fun,
         noise=description["noise"],
+        **{key: source[key] for key in ("named", "vectorized") if key in source},
     )
 
 
