@@ -1,5 +1,6 @@
 """Wrong input to `lcbo.minimize` gets an error that names the argument, what was expected and what came."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -24,22 +25,22 @@ def run(fun: Any = simulate, **arguments: Any) -> lcbo.Result:
 @pytest.mark.parametrize(
     ("arguments", "argument", "expected", "got"),
     [
-        ({"bounds": [(0, 1), (3, 2)]}, "bounds of 'x1'", "low <= high", "(3.0, 2.0)"),
+        ({"bounds": [(0, 1), (3, 2)]}, "bounds of 'x2'", "low <= high", "(3.0, 2.0)"),
         ({"bounds": {"A1": (0, 1), "A2": (3, 2)}}, "bounds of 'A2'", "low <= high", "(3.0, 2.0)"),
-        ({"bounds": Bounds([0, 2], [1, 1])}, "bounds of 'x1'", "low <= high", "(2.0, 1.0)"),
-        ({"bounds": [(0, np.inf)]}, "bounds of 'x0'", "finite", "inf"),
-        ({"bounds": [(np.nan, 1)]}, "bounds of 'x0'", "finite", "nan"),
-        ({"bounds": [(0, 1), (5, 5, 5)]}, "bounds of 'x1'", "(low, high)", "(5, 5, 5)"),
+        ({"bounds": Bounds([0, 2], [1, 1])}, "bounds of 'x2'", "low <= high", "(2.0, 1.0)"),
+        ({"bounds": [(0, np.inf)]}, "bounds of 'x1'", "finite", "inf"),
+        ({"bounds": [(np.nan, 1)]}, "bounds of 'x1'", "finite", "nan"),
+        ({"bounds": [(0, 1), (5, 5, 5)]}, "bounds of 'x2'", "(low, high)", "(5, 5, 5)"),
         ({"bounds": 7}, "bounds", "(low, high)", "int 7"),
         ({"bounds": [(2, 2), (3, 3)]}, "bounds", "low < high", "only fixed"),
-        ({"bounds": [("red", "blue")]}, "bounds of 'x0'", "categorical", "('red', 'blue')"),
-        ({"bounds": [["steel", "wood", "glass"]]}, "bounds of 'x0'", "categorical", "'glass'"),
-        ({"bounds": [range(4)]}, "bounds of 'x0'", "integer", "range(0, 4)"),
-        ({"bounds": [(0, 4, "int")]}, "bounds of 'x0'", "integer", "'int'"),
-        ({"bounds": [(False, True)]}, "bounds of 'x0'", "integer", "(False, True)"),
+        ({"bounds": [("red", "blue")]}, "bounds of 'x1'", "categorical", "('red', 'blue')"),
+        ({"bounds": [["steel", "wood", "glass"]]}, "bounds of 'x1'", "categorical", "'glass'"),
+        ({"bounds": [range(4)]}, "bounds of 'x1'", "integer", "range(0, 4)"),
+        ({"bounds": [(0, 4, "int")]}, "bounds of 'x1'", "integer", "'int'"),
+        ({"bounds": [(False, True)]}, "bounds of 'x1'", "integer", "(False, True)"),
         ({"x0": [0.5, 0.5]}, "x0", "3 numbers", "shape (1, 2)"),
-        ({"x0": [0.5, 0.5, 1.5]}, "x0", "'x2' within [0, 1]", "1.5"),
-        ({"x0": [0.5, 0.5, np.nan]}, "x0", "'x2' within [0, 1]", "nan"),
+        ({"x0": [0.5, 0.5, 1.5]}, "x0", "'x3' within [0, 1]", "1.5"),
+        ({"x0": [0.5, 0.5, np.nan]}, "x0", "'x3' within [0, 1]", "nan"),
         ({"x0": ["a", "b", "c"]}, "x0", "3 numbers", "'a'"),
         ({"x0": np.zeros((13, 3))}, "x0", "at most budget=12", "13"),
         ({"n_init": 13}, "n_init", "at most budget=12", "13"),
@@ -76,7 +77,7 @@ def run(fun: Any = simulate, **arguments: Any) -> lcbo.Result:
         ({"store": 3}, "store", "a path", "int"),
         ({"retries": -1}, "retries", "at least 0", "-1"),
         ({"retries": None}, "retries", "at least 0", "None"),
-        ({"workers": "two"}, "workers", "a number of processes", "'two'"),
+        ({"workers": "two"}, "workers", "1 to 4096 processes", "'two'"),
         ({"slots": 0}, "slots", "at least 1", "0"),
         ({"timeout": "soon"}, "timeout", "above 0", "'soon'"),
         ({"target": "low"}, "target", "a number", "'low'"),
@@ -87,6 +88,59 @@ def run(fun: Any = simulate, **arguments: Any) -> lcbo.Result:
         ({"options": {"explor": 3}}, "options", "explore", "explor"),
         ({"rng": "seed"}, "rng", "integer", "'seed'"),
         ({"time_limit": -1}, "time_limit", "above 0", "-1"),
+        ({"bounds": [(0, 10**400)]}, "bounds of 'x1'", "(low, high)", "tuple (0, 10000"),
+        ({"bounds": [(0, 10**9999)]}, "bounds of 'x1'", "(low, high)", "tuple <tuple>"),
+        ({"bounds": [0.5, 0.5, 0.5]}, "bounds", "x0=", "3 numbers"),
+        ({"budget": 2**63}, "budget", "at most 1000000000", "9223372036854775808"),
+        ({"budget": 10**9999}, "budget", "at most", "<int>"),
+        ({"n_init": 10**30}, "n_init", "at most 1000000", "1" + "0" * 30),
+        ({"noise": 10**400}, "noise of 'f'", "finite number", "10000"),
+        ({"target": 10**400}, "target", "a number", "10000"),
+        ({"time_limit": 10**400}, "time_limit", "above 0", "10000"),
+        ({"workers": 10**30}, "workers", "1 to 4096 processes", "1" + "0" * 30),
+        ({"slots": 10**30, "workers": 1}, "slots", "at most", "1" + "0" * 30),
+        ({"retries": 10**30}, "retries", "at most", "1" + "0" * 30),
+        ({"x0": ["0.1"] * 3}, "x0", "3 numbers", "'0.1'"),
+        ({"x0": [True, False, True]}, "x0", "3 numbers", "True"),
+        ({"x0": [0.1, 0.1, 10**400]}, "x0", "3 numbers", "10000"),
+        ({"deterministic": "no"}, "deterministic", "True or False", "'no'"),
+        ({"callback": "no"}, "callback", "a function", "'no'"),
+        ({"store": "a\0b"}, "store", "a path", "a\\x00b"),
+        ({"store": ""}, "store", "a path", "''"),
+        ({"method": "sobol", "device": "cuda"}, "device", "'cpu' with sobol, which has no model", "'cuda'"),
+        ({"method": "scbo", "options": {"n_candidates": 10**30}}, "options, n_candidates", "at most", "1000"),
+        ({"method": "cmaes", "options": {"popsize": 10**12}}, "options, popsize", "at most 1000000", "1000"),
+        ({"options": {"noise_probes": 10**12}}, "options, noise_probes", "at most 1000000", "1000"),
+        (
+            {"options": {"explorer": "paper", "explorer_options": {"starts": 10**30}}},
+            "options, explorer_options, starts",
+            "at most 1000000",
+            "1000",
+        ),
+        (
+            {"method": "cei", "options": {"optimizer_options": {"steps": 10**30}}},
+            "options, optimizer_options, steps",
+            "at most 1000000",
+            "1000",
+        ),
+        (
+            {"options": {"hyperparameters": {"lengthscale": 1e-300}}},
+            "options, hyperparameters, lengthscale",
+            "from 1e-06 to 1e+06",
+            "1e-300",
+        ),
+        (
+            {"options": {"hyperparameters": {"noise_var": 1e308}}},
+            "options, hyperparameters, noise_var",
+            "0 or numbers from 1e-30 to 1e+30",
+            "1e+308",
+        ),
+        (
+            {"options": {"repeats": lambda k: 1 / (1 - k)}},
+            "options, repeats",
+            "function of the",
+            "ZeroDivision",
+        ),
     ],
 )
 def test_wrong_argument_is_named(arguments: dict[str, Any], argument: str, expected: str, got: str) -> None:
@@ -97,6 +151,74 @@ def test_wrong_argument_is_named(arguments: dict[str, Any], argument: str, expec
     assert expected in error.expected
     assert got in str(error.got)
     assert str(error) == f"{error.argument}: expected {error.expected}; got {error.got}"
+
+
+def test_points_in_the_place_scipy_has_them_are_answered_by_the_order() -> None:
+    with pytest.raises(ArgumentError, match=r"bounds: expected minimize\(fun, bounds, .*x0=.*SciPy has x0"):
+        lcbo.minimize(simulate, [0.5] * 3, bounds=BOX, budget=12)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["lcbo", "", "a b", "../x", 3, None])
+def test_method_with_a_name_that_is_taken_or_none_is_refused(name: Any) -> None:
+    spec = lcbo.MethodSpec(name, "mine", lambda *_: None)  # type: ignore[arg-type,return-value]
+    with pytest.raises(ArgumentError, match="^method"):
+        run(method=spec)
+    with pytest.raises(ArgumentError, match="^(method|spec)"):
+        lcbo.register(spec)
+
+
+def test_registered_method_may_be_given_by_its_entry() -> None:
+    from lcbo.methods import registry
+
+    assert run(method=registry.spec("sobol")).nfev == 12
+
+
+@pytest.mark.parametrize("final", ["no", None, 1])
+def test_final_is_true_or_false(final: Any) -> None:
+    optimizer = lcbo.Optimizer(lcbo.Problem(BOX, [], "f"), "sobol")
+    optimizer.ask()
+    with pytest.raises(ArgumentError, match="final: expected True or False"):
+        optimizer.tell(0, {"f": 1.0}, final=final)
+    with pytest.raises(ArgumentError, match="^n: expected None or an integer from 1 to 1000000"):
+        optimizer.ask(10**30)
+
+
+@pytest.mark.parametrize("lengthscale", [1e-6, 1e6])
+@pytest.mark.parametrize("method", ["lcbo", "cei", "scbo"])
+def test_extreme_hyperparameters_make_a_model(method: str, lengthscale: float) -> None:
+    extreme = {"lengthscale": lengthscale, "outputscale": 1e30, "noise_var": 1e-30, "mean": 1e30}
+    options: dict[str, Any] = {"fit": "fixed", "hyperparameters": extreme}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lcbo.NumericalRescueWarning)
+        assert run(method=method, options=options).nfev == 12
+
+
+def test_schedules_that_come_down_to_zero_do_not_end_a_run() -> None:
+    options = {"repeats": lambda k: float(k < 3), "explore": lambda k: float(k < 3)}
+    result = run(options=options, budget=14)
+    assert result.nfev == 14
+    assert result.reason == "budget of 14 evaluations spent"
+
+
+def test_vector_constraint_with_scalar_limits_broadcasts() -> None:
+    seen: list[np.ndarray] = []
+
+    def c(x: np.ndarray) -> np.ndarray:
+        seen.append(x)
+        return 0.2 - x
+
+    problem = lcbo.Problem(BOX, NonlinearConstraint(c, -np.inf, 0.0), "f", fun=lambda x: float(x @ x))
+    assert [str(constraint) for constraint in problem.constraints] == ["c0 <= 0", "c1 <= 0", "c2 <= 0"]
+    np.testing.assert_array_equal(seen, [[0.5, 0.5, 0.5]])
+    assert problem.evaluate(np.ones(3)) == {"f": 3.0, "c0": -0.8, "c1": -0.8, "c2": -0.8}
+    stated = lcbo.Problem(BOX, NonlinearConstraint(c, [-np.inf] * 3, 0.0), "f")
+    assert len(stated.constraints) == 3
+    assert len(seen) == 2  # the middle and the evaluation; limits that say how many need no call
+
+    def fails(x: np.ndarray) -> float:
+        raise RuntimeError(str(x))
+
+    assert len(lcbo.Problem(BOX, NonlinearConstraint(fails, -np.inf, 0.0), "f").constraints) == 1
 
 
 def test_equality_without_tolerance_is_refused() -> None:

@@ -7,6 +7,9 @@ from lcbo.text import brief, described, duration
     ("seconds", "words"),
     [
         (0.0123, "12 ms"),
+        (0.26, "260 ms"),
+        (0.9996, "1.0 s"),
+        (2e-5, "20 µs"),
         (0.00034, "0.34 ms"),
         (59.94, "59.9 s"),
         (61, "1 min 1 s"),

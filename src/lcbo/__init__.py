@@ -1,10 +1,12 @@
 """Local constrained Bayesian optimization: the best feasible design from an expensive, noisy black box.
 
 Names are imported when they are first used, so that ``import lcbo`` stays light.
+The logger ``lcbo`` says what happens in a run to whoever listens; by default nobody does.
 """
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from lcbo.reporting.plots import plot_convergence
     from lcbo.store.stored_run import StoredRun, open_run
     from lcbo.types import Candidate, Evaluation, Record
+
+logging.getLogger("lcbo").addHandler(logging.NullHandler())
 
 __version__ = "0.2.0.dev0"
 

@@ -10,6 +10,10 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from lcbo.errors import ArgumentError
+from lcbo.text import shown
+
+MOST_POINTS = 10**6  # held in memory at once
+LARGEST = 10**9  # of all counts: more than anybody waits for, and less than any file or array refuses
 
 
 def is_integer(value: object) -> TypeGuard[int]:
@@ -18,14 +22,25 @@ def is_integer(value: object) -> TypeGuard[int]:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return whether a value is a real number, NaN and infinity included; truth values are not."""
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    """Return whether a value is a real number, NaN and infinity included; truth values are not.
+
+    Nor are integers and fractions beyond what a float can hold.
+    """
+    if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+        return False
+    try:
+        float(value)
+    except (OverflowError, TypeError, ValueError):
+        return False
+    return True
 
 
-def integer(argument: str, value: Any, least: int = 1) -> int:
-    """Return an integer of at least ``least``."""
+def integer(argument: str, value: Any, least: int = 1, most: int = LARGEST) -> int:
+    """Return an integer of at least ``least`` and at most ``most``."""
     if not is_integer(value) or int(value) < least:
-        raise ArgumentError(argument, f"an integer of at least {least}", repr(value))
+        raise ArgumentError(argument, f"an integer of at least {least}", shown(value))
+    if int(value) > most:
+        raise ArgumentError(argument, f"an integer of at most {most}", shown(value))
     return int(value)
 
 
@@ -39,7 +54,7 @@ def number(argument: str, value: Any, least: float | None = None, most: float | 
             (False, True): f"a finite number of at most {most}",
             (True, True): f"a number from {least} to {most}",
         }
-        raise ArgumentError(argument, bounds[least is not None, most is not None], repr(value))
+        raise ArgumentError(argument, bounds[least is not None, most is not None], shown(value))
     return float(value)
 
 
@@ -48,7 +63,7 @@ def positive(argument: str, value: Any) -> float | None:
     if value is None:
         return None
     if not is_number(value) or not float(value) > 0.0:
-        raise ArgumentError(argument, "a number above 0", repr(value))
+        raise ArgumentError(argument, "a number above 0", shown(value))
     return float(value)
 
 
@@ -57,7 +72,7 @@ def above_zero(argument: str, value: Any, most: float | None = None) -> float:
     within = is_number(value) and math.isfinite(value) and value > 0.0
     if not within or (most is not None and value > most):
         limit = "" if most is None else f" and up to {most:g}"
-        raise ArgumentError(argument, f"a finite number above 0{limit}", repr(value))
+        raise ArgumentError(argument, f"a finite number above 0{limit}", shown(value))
     return float(value)
 
 
@@ -71,7 +86,7 @@ def probability(argument: str, value: Any) -> float:
 def truth(argument: str, value: Any) -> bool:
     """Return True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise ArgumentError(argument, "True or False", repr(value))
+        raise ArgumentError(argument, "True or False", shown(value))
     return bool(value)
 
 
@@ -79,12 +94,12 @@ def choice(argument: str, value: Any, words: Iterable[str]) -> str:
     """Return one of several words."""
     known = list(words)
     if not isinstance(value, str) or value not in known:
-        raise ArgumentError(argument, " or ".join(map(repr, known)), repr(value))
+        raise ArgumentError(argument, " or ".join(map(repr, known)), shown(value))
     return value
 
 
 def mapping(argument: str, value: Any) -> Mapping[str, Any]:
     """Return a mapping whose keys are texts."""
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise ArgumentError(argument, "a mapping from names to values", repr(value))
+        raise ArgumentError(argument, "a mapping from names to values", shown(value))
     return value

@@ -146,6 +146,14 @@ def test_partial_final_and_failed_tells(lcbo):
     assert run.history.loc[1, "failed"] == "mesh did not converge"
 
 
+def test_a_value_that_is_not_finite_is_told_as_a_failure(lcbo):
+    lcbo("new", "run.db", "lab.toml", "--method", "sobol")
+    lcbo("ask", "run.db", "-n", 2)
+    said = lcbo("tell", "run.db", 0, "cost=nan", "strength=1", "mass=1").stderr
+    assert "told 1, of which 1 failed (outcome 'cost' is nan); 1 of 20 evaluations ended" in said
+    assert "failed" not in lcbo("tell", "run.db", 1, "cost=1", "strength=1", "mass=1").stderr
+
+
 def test_pending_shows_again_what_was_handed_out(lcbo, objects):
     lcbo("new", "run.db", "lab.toml")
     first = objects(lcbo("ask", "run.db", "-n", 3).stdout)

@@ -69,8 +69,25 @@ def test_methods_are_listed_with_their_options():
     for name in ("lcbo", "lcbo-paper", "lcbo-theory"):
         assert name in text
     one = invoke("methods", "lcbo-paper")
-    assert one in text
     assert "wait_for_all = True" in one
+    assert all(line in text for line in one.splitlines() if " = " in line and not line.startswith(" " * 8))
+
+
+def test_one_method_is_listed_with_what_its_options_mean():
+    from lcbo.methods import registry
+
+    for name in registry.names():
+        entry = registry.spec(name)
+        assert not [option for option in entry.options if not registry.meanings(entry).get(option)], name
+    one = invoke("methods", "scbo")
+    assert "n_candidates = 5000\n        Sobol points in the region among which" in one
+    assert "z-score outputs over the data of the model." in one  # of a base class
+    assert "Sobol points in the region" not in invoke("methods")
+
+
+def test_flags_have_no_type_in_the_help():
+    for command in ("--help", *(f"{name} --help" for name in COMMANDS)):
+        assert "<bool>" not in invoke(*command.split())
 
 
 def test_an_unknown_method_is_an_error_in_one_line():

@@ -1,7 +1,12 @@
 import json
 import math
+import shutil
 import socket
 import sqlite3
+import subprocess
+import sys
+import time
+import urllib.request
 
 import pandas as pd
 import pytest
@@ -61,13 +66,13 @@ def test_best_shows_design_and_slack(lcbo, run):
     rows = {line.split()[0]: line.split() for line in text.splitlines() if line}
     stored = library.open_run(run)
     x = stored.result().x
-    assert [float(rows[f"x{i}"][1]) for i in range(3)] == pytest.approx(x, rel=1e-5)
+    assert [float(rows[f"x{i}"][1]) for i in (1, 2, 3)] == pytest.approx(x, rel=1e-5)
     assert rows["c"] == ["c", "<=", "0", "-0.5", "0.5", "holds"]
 
 
 def test_best_as_json_is_valid_and_complete(lcbo, run):
     best = json.loads(lcbo("best", run, "--json").stdout)
-    assert best["outcomes"] == {"f": 1.0, "c": -0.5, "d": best["x"]["x0"]}
+    assert best["outcomes"] == {"f": 1.0, "c": -0.5, "d": best["x"]["x1"]}
     assert best["slack"]["c <= 0"] == 0.5
     assert best["success"] is True
 
@@ -86,7 +91,7 @@ def test_export_writes_the_history(lcbo, run):
     table = pd.read_csv("out.csv", index_col="id")
     assert table.loc[1, "f"] == 1.0
     assert math.isnan(table.loc[2, "f"])
-    assert ".csv or .parquet" in lcbo("export", run, "out.xls", code=1).stderr
+    assert ".csv, .json or .parquet" in lcbo("export", run, "out.xls", code=1).stderr
 
 
 @pytest.mark.parametrize(("out", "magic"), [("run.png", b"\x89PNG"), ("x.svg", b"<?xml")])
@@ -108,6 +113,93 @@ def test_report_writes_a_page(lcbo, run, folder):
     assert (folder / "other.html").exists()
     done = lcbo("report", run, "-o", "no/such/folder.html", code=1)
     assert done.stderr == "lcbo: no/such/folder.html: No such file or directory\n"
+
+
+def test_export_as_json_keeps_every_digit(lcbo, run, folder):
+    lcbo("export", run, "history.json")
+    rows = json.loads((folder / "history.json").read_text())
+    log = library.open_run(run).log
+    assert [row["id"] for row in rows] == [0, 1, 2, 3]
+    assert [[row[f"x{i}"] for i in (1, 2, 3)] for row in rows] == [e.x.tolist() for e in log.evaluations]
+    assert rows[2]["f"] is None
+    assert rows[2]["failed"].endswith("diverged [bold]")
+    assert (rows[1]["f"], rows[1]["feasible"], rows[0]["best_feasible"]) == (1.0, True, None)
+
+
+def test_status_of_a_run_with_an_open_budget_advises_what_works(lcbo):
+    with library.Optimizer(library.problems.make("pressure_vessel"), "sobol", store="open.db") as optimizer:
+        optimizer.ask(1)
+    assert "next        lcbo ask open.db" in lcbo("status", "open.db").stdout
+    lcbo("ask", "open.db", "-n", 2)
+
+
+def test_watched_report_is_drawn_again_while_the_run_goes_on(lcbo, folder, monkeypatch):
+    problem = library.Problem([(0.0, 1.0)] * 2, [], "f")
+    pages = []
+    with library.Optimizer(problem, "sobol", budget=3, store="run.db") as optimizer:
+
+        def wait(seconds):
+            assert seconds == 0.5
+            pages.append((folder / "run.html").read_text())
+            for candidate in optimizer.ask(1):
+                optimizer.tell(candidate.id, {"f": 1.0})
+            if optimizer.exhausted:
+                optimizer.close()
+
+        monkeypatch.setattr("time.sleep", wait)
+        done = lcbo("report", "run.db", "--watch", "--every", 0.5)
+    assert "open it in a browser" in done.stderr
+    assert len(pages) == 3
+    assert len(set(pages)) == 3
+    assert all('<meta http-equiv="refresh" content="1">' in page for page in pages)
+    assert "refresh" not in (folder / "run.html").read_text()
+
+
+@pytest.mark.slow
+def test_watched_report_changes_before_the_eyes_of_a_browser(folder):
+    """Chromium has the page open while the run goes on; what it shows in the end is the end."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no browser")
+    problem = library.Problem([(0.0, 1.0)] * 2, [], "f")
+    with library.Optimizer(problem, "sobol", budget=4, store="run.db") as optimizer:
+        command = [sys.executable, "-c", "from lcbo.cli import app; app()", "report", "run.db"]
+        watch = subprocess.Popen([*command, "--watch", "--every", "1"], stderr=subprocess.DEVNULL)
+        page = folder / "run.html"
+        while not page.exists():
+            assert watch.poll() is None
+            time.sleep(0.1)
+        profile = f"--user-data-dir={folder / 'profile'}"
+        browser = subprocess.Popen(
+            [chromium, "--headless", "--no-sandbox", "--disable-gpu", profile, "--remote-debugging-port=0",
+             page.as_uri()],
+            stderr=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+        try:
+            assert browser.stderr is not None
+            line = next(line for line in browser.stderr if "DevTools listening on" in line)
+            port = int(line.rpartition("/devtools")[0].rpartition(":")[2])
+            assert wait_for_title(port, "run: report (0 of 4)")
+            for candidate in optimizer.ask(2):
+                optimizer.tell(candidate.id, {"f": 1.0})
+            assert wait_for_title(port, "run: report (2 of 4)")
+        finally:
+            for process in (browser, watch):
+                process.kill()
+                process.communicate()
+
+
+def wait_for_title(port, title, seconds=60.0):
+    """Return whether the open page gets a title, as the browser says."""
+    deadline, seen = time.monotonic() + seconds, ""
+    while time.monotonic() < deadline:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list") as answer:
+            seen = [target["title"] for target in json.load(answer) if target["type"] == "page"]
+        if title in seen:
+            return True
+        time.sleep(0.2)
+    pytest.fail(f"the browser shows {seen}")
 
 
 def test_unlock_frees_a_run_of_another_machine_but_not_one_that_lives(lcbo, run):

@@ -9,6 +9,7 @@ import pytest
 
 import lcbo as library
 from lcbo.store.store import tells_in
+from tests.cli.conftest import LAB
 
 
 def test_run_of_a_named_problem_keeps_it_and_prints_the_answer(lcbo, folder):
@@ -182,6 +183,49 @@ def test_check_of_a_failing_command_shows_why(lcbo, folder):
     assert "[command]" in lcbo("check", "lab.toml", code=1).stderr
 
 
+def test_run_stopped_by_failures_can_be_told_to_go_on(lcbo, folder):
+    fails = "awk 'BEGIN { exit !({{ t }} > 0.8) }' || exit 3; echo '"
+    (folder / "doomed.toml").write_text((folder / "program.toml").read_text().replace("echo '", fails))
+    begun = ("run", "doomed.toml", "--method", "sobol", "--budget", 26)
+    done = lcbo(*begun, code=5)
+    assert "too many evaluations failed" in done.stderr
+    assert "lcbo resume doomed.db --max-failure-rate 1" in done.stderr
+    assert lcbo("resume", "doomed.db", code=5)
+    lcbo("resume", "doomed.db", "--max-failure-rate", 1, code=(0, 3))
+    run = library.open_run("doomed.db")
+    assert run.status.ended == 26
+
+
+def test_run_and_resume_stop_at_a_target_and_after_a_time(lcbo):
+    done = lcbo("run", "program.toml", "--method", "sobol", "--target", 10, "--json", code=(0, 3))
+    assert "Target of 10 reached" in json.loads(done.stdout)["message"]
+    done = lcbo("resume", "program.db", "--time-limit", 1e-9, "--target", -10, "--json", code=(0, 3))
+    assert "Time limit of 1e-09 s reached" in json.loads(done.stdout)["message"]
+
+
+def test_resume_shows_the_command_and_asks_where_somebody_else_wrote_it(lcbo, folder, monkeypatch):
+    lcbo("run", "program.toml", "--method", "sobol", "--budget", 4, code=(0, 3))
+    done = lcbo("resume", "program.db", "--budget", 5, code=(0, 3))
+    assert "program.db: evaluates by the command `echo '{" in done.stderr
+    (folder / "elsewhere").mkdir()
+    (folder / "program.db").rename(folder / "elsewhere" / "program.db")
+    moved = ("resume", folder / "elsewhere" / "program.db", "--budget", 6)
+    refused = lcbo(*moved, code=1)
+    assert "it was written in the folder" in refused.stderr
+    assert "--yes" in refused.stderr
+    assert library.open_run(moved[1]).status.ended == 5
+    assert lcbo(*moved, "--yes", code=(0, 3))
+    monkeypatch.setattr("socket.gethostname", lambda: "another")
+    assert "on the machine" in lcbo(*moved, code=1).stderr
+
+
+def test_named_problem_executes_nothing_to_be_asked_about(lcbo, folder):
+    lcbo("run", "pressure_vessel", "--method", "sobol", "--budget", 4, code=(0, 3))
+    (folder / "elsewhere").mkdir()
+    (folder / "pressure_vessel.db").rename(folder / "elsewhere" / "pressure_vessel.db")
+    lcbo("resume", folder / "elsewhere" / "pressure_vessel.db", "--budget", 5, code=(0, 3))
+
+
 def test_ctrl_c_stops_cleanly_and_says_how_to_resume(folder):
     text = (folder / "program.toml").read_text().replace("echo '", "sleep 0.2; echo '")
     (folder / "slow.toml").write_text(text)
@@ -203,3 +247,20 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_resume(folder):
     run = library.open_run("slow.db")
     assert run.status.ended >= 1
     assert run.status.writer is None
+
+
+def test_problem_file_with_a_python_function_runs_and_resumes(lcbo, folder):
+    head = LAB.replace("\n[variables]", 'function = "model.py:simulate"\nnamed = true\n\n[variables]')
+    (folder / "python.toml").write_text(head)
+    (folder / "model.py").write_text(
+        "def simulate(x):\n    return {'cost': x['t'], 'strength': x['w1'] + 1, 'mass': x['w2']}\n"
+    )
+    assert "All constraints hold" in lcbo("check", "python.toml").stdout
+    lcbo("run", "python.toml", "--method", "sobol", "--budget", 4)
+    done = lcbo("resume", "python.db", "--budget", 6, "--workers", 1)
+    assert f"the function model.py:simulate, in {folder}" in done.stderr
+    assert library.open_run("python.db").status.ended == 6
+    (folder / "model.py").unlink()
+    assert "function: expected a Python file" in lcbo("resume", "python.db", "--budget", 8, code=1).stderr
+    (folder / "both.toml").write_text(head + '[command]\nrun = "echo"\n')
+    assert "either function or [command]" in lcbo("check", "both.toml", code=1).stderr

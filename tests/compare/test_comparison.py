@@ -183,3 +183,18 @@ def test_figure_shows_methods_without_any_feasible_point(problem_file, tmp_path,
     assert (tmp_path / "figure.png").stat().st_size > 5_000
     monkeypatch.setattr(Comparison, "scores", lambda _: {"sobol": scores["sobol"]})
     draw_figure(comparison, tmp_path / "empty.png")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[1]", "{}", '{"best": [1', '{"best": ["x"], "seconds": 1}', '{"best": 3}']
+)
+def test_damaged_files_are_named(problem_file, tmp_path, text):
+    comparison = begin(problem_file(), tmp_path / "out", budget=4)
+    result = comparison.folder / "runs/sobol/0.json"
+    result.parent.mkdir(parents=True)
+    result.write_text(text)
+    with pytest.raises(ArgumentError, match=r"runs/sobol/0\.json: expected a result written by lcbo compare"):
+        comparison.scores()
+    (comparison.folder / "comparison.json").write_text(text)
+    with pytest.raises(ArgumentError, match=r"comparison\.json: expected a file written by lcbo compare"):
+        begin(problem_file(), tmp_path / "out", budget=4)

@@ -150,6 +150,44 @@ def test_long_output_is_not_read_whole_into_the_reason(tmp_path):
     assert len(failed) < 500
 
 
+@pytest.mark.parametrize(
+    ("run", "file"),
+    [
+        ("yes", "stdout.txt"),
+        ("yes >&2", "stderr.txt"),
+        ("yes > out.json", "out.json"),
+        ("""head -c 5000000 /dev/zero; echo '{"area": 1}'""", "stdout.txt"),
+    ],
+)
+def test_endless_output_fails_the_evaluation(tmp_path, monkeypatch, run, file):
+    monkeypatch.setattr("lcbo.evaluation.command.command.OUTPUT_LIMIT", 1 << 20)
+    fields = {"output": file} if file == "out.json" else {}
+    reason = evaluated(problem_of(tmp_path, run=run, keep="none", **fields), 1.0, 1.0)
+    assert reason.startswith(f"{file}: more than 1 MB of output")
+
+
+def test_output_limit_is_64_mb():
+    from lcbo.evaluation.command.command import OUTPUT_LIMIT
+
+    assert OUTPUT_LIMIT == 64 * 2**20
+
+
+def test_pattern_that_never_ends_fails_the_evaluation(tmp_path, monkeypatch):
+    monkeypatch.setattr("lcbo.evaluation.command.exchange.SEARCH_SECONDS", 1.0)
+    problem = problem_of(tmp_path, run="echo " + "a" * 60 + "c", patterns={"area": "((a+)+)b"})
+    began = time.monotonic()
+    reason = evaluated(problem, 1.0, 1.0)
+    assert reason.startswith("patterns: no end of the search for '((a+)+)b' in 1 s")
+    assert time.monotonic() - began < 20.0
+
+
+def test_template_may_lie_in_a_subfolder(tmp_path):
+    (tmp_path / "deck.tpl").write_text("{{ width }} {{ height }}")
+    run = """echo '{"area": '$(wc -w < model/deck.inp)'}'"""
+    problem = problem_of(tmp_path, run=run, templates={"model/deck.inp": "deck.tpl"})
+    assert evaluated(problem, 1.0, 1.0) == {"area": 2}
+
+
 def test_nothing_a_command_starts_outlives_it(tmp_path):
     line = "sleep 600 & echo $! > ../pid1; (setsid sleep 600 & echo $! > ../pid2; wait) & sleep {{ width }}"
     problem = problem_of(
@@ -191,6 +229,15 @@ def test_missing_outcome_name_is_a_mistake_not_a_failure(tmp_path):
             r"^templates, 'a': expected placeholders out of .*{{ depth }}",
         ),
         ({"run": "x", "templates": {"a": "not there"}}, "^templates: .*not there"),
+        (
+            {"run": "x", "templates": {"../a": "deck"}},
+            r"^templates: .*within the working directory.*'\.\./a'",
+        ),
+        ({"run": "x", "templates": {"/tmp/a": "deck"}}, "^templates: .*within the working directory"),
+        ({"run": "x", "templates": {"b/../../a": "deck"}}, "^templates: .*within the working directory"),
+        ({"run": "x", "parameters": "../p.json"}, "^parameters: .*within the working directory"),
+        ({"run": "x", "files": [".."]}, "^files: .*within the working directory"),
+        ({"run": "x", "patterns": {"area": {"file": 3, "pattern": "(x)"}}}, "^patterns, 'area'"),
         ({"run": "x", "outptu": "y"}, "^command: expected keys out of run, parameters, .*'outptu'"),
         ({"output": "y"}, "^command: expected run"),
     ],
@@ -249,6 +296,6 @@ def test_command_that_always_fails_ends_the_run(tmp_path):
 
 def test_command_alone_numbers_its_variables(tmp_path):
     command = Command(run="cat parameters.json", folder=tmp_path)
-    assert command(np.array([1.0, 2.0])) == {"x0": 1.0, "x1": 2.0}
+    assert command(np.array([1.0, 2.0])) == {"x1": 1.0, "x2": 2.0}
     with pytest.raises(EvaluationError, match="exit code 7"):
         Command(run="exit 7", folder=tmp_path)(np.zeros(1))

@@ -454,7 +454,7 @@ def test_time_limit_kills_what_is_under_way_and_a_later_run_makes_it_anew(tmp_pa
     assert frame.index[0] == 0
     assert sorted(frame.index) == list(range(20))
     for id, x in under_way.items():
-        np.testing.assert_array_equal(frame.loc[id, ["x0", "x1"]].astype(float), x)
+        np.testing.assert_array_equal(frame.loc[id, ["x1", "x2"]].astype(float), x)
 
 
 SCRIPT = """

@@ -195,7 +195,17 @@ def test_interrupt_before_anything_is_known_is_passed_on():
         run(fun)
 
 
-def test_interrupt_waits_for_the_optimizer(uniform, monkeypatch):
+@pytest.fixture(params=["heard", "ignored"])
+def interrupt(request):
+    """Ctrl-C as a program in the foreground has it, and as a job in the background inherits it."""
+    before = signal.getsignal(signal.SIGINT)
+    handler = signal.default_int_handler if request.param == "heard" else signal.SIG_IGN
+    signal.signal(signal.SIGINT, handler)
+    yield handler
+    signal.signal(signal.SIGINT, before)
+
+
+def test_interrupt_waits_for_the_optimizer(uniform, monkeypatch, interrupt):
     """Ctrl-C in the middle of a tell takes effect after it."""
 
     def add(self, evaluation, original=Log.add):
@@ -207,7 +217,7 @@ def test_interrupt_waits_for_the_optimizer(uniform, monkeypatch):
     result = run()
     assert result.reason == "interrupted"
     assert result.nfev == len(uniform[0].told) == 12
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is interrupt
 
 
 def test_retries_try_again_and_are_counted():

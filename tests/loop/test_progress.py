@@ -1,5 +1,7 @@
 import io
 import re
+import sys
+import types
 
 import pytest
 from rich.console import Console
@@ -60,3 +62,38 @@ def test_terminal_gets_a_bar_and_a_pipe_nothing(monkeypatch):
     assert re.search(r"best \d", bar)
     assert "/min" in bar
     assert shown(terminal=False) == ""
+
+
+def test_notebook_gets_one_line_that_is_written_anew(optimizer, monkeypatch):
+    """With IPython alone: the bar of rich would need ipywidgets, and say nothing without."""
+    shown = []
+
+    class Handle:
+        def update(self, content, raw):
+            assert raw
+            shown.append(content["text/plain"])
+
+    def display(content, raw, display_id):
+        assert raw
+        assert display_id
+        shown.append(content["text/plain"])
+        return Handle()
+
+    module = types.ModuleType("IPython.display")
+    module.display = display
+    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    monkeypatch.setattr(progress, "Console", lambda stderr: Console(stderr=stderr, force_jupyter=True))
+    monkeypatch.setattr(progress.NotebookLine, "PAUSE", 0.0)
+    with ProgressBar(optimizer, True, Stopping()) as bar:
+        bar.update()
+        optimizer.tell(optimizer.ask()[0].id, {"f": 2.0, "c": -1.0})
+        bar.update()
+    assert shown[0] == "uniform · 0 of 30 · step 0.1"
+    assert shown[-1].startswith("uniform · 1 of 30 · best 2 · step 0.1")
+    monkeypatch.setattr(progress.NotebookLine, "PAUSE", 1e9)
+    count = len(shown)
+    with ProgressBar(optimizer, True, Stopping()) as bar:
+        bar.update()
+        bar.update()
+    assert len(shown) == count + 2  # the first and the last

@@ -210,3 +210,16 @@ def test_failures_at_the_iterate_do_not_stop_a_run(shares: int) -> None:
     assert np.all((method.iterate.u >= 0.0) & (method.iterate.u <= 1.0))
     json.dumps(method.state(), allow_nan=False)
     assert method.recommend() is not None
+
+
+@pytest.mark.parametrize("dim", [1, 2, 4])
+def test_nothing_is_evaluated_twice_where_there_is_no_noise(dim: int) -> None:
+    """Neither the best point of the design nor a corner of the box that is chosen again."""
+
+    def fun(u: np.ndarray) -> np.ndarray:
+        return np.array([np.sum((u - 0.3) ** 2), 50.0 - 20.0 * u[0]])
+
+    u = drive(make(dim, budget=30, noise_var=(0.0, 0.0)), fun, 30)
+    assert len(np.unique(u, axis=0)) == 30
+    noisy = drive(make(dim, budget=14, noise_var=(None, 0.0)), fun, 14)
+    assert len(np.unique(noisy, axis=0)) < 14  # repeats tell how much noise there is

@@ -130,8 +130,8 @@ def test_history_frame_has_a_row_per_evaluation():
     assert frame.columns.tolist() == [
         "role",
         "iteration",
-        "x0",
         "x1",
+        "x2",
         "f",
         "c",
         "feasible",

@@ -85,7 +85,7 @@ class TestProblem:
     def test_benchmark_that_has_changed_since_is_read_without_its_function(self):
         problem = lcbo.problems.make("hs71")
         facts = {"problem": through_json(describe_problem(problem)), "source": problem.source}
-        facts["problem"]["variables"]["x0"] = [0.0, 9.0]
+        facts["problem"]["variables"]["x1"] = [0.0, 9.0]
         again = rebuild_problem(facts["problem"], facts["source"])
         assert again.fun is None
         assert again.bounds[0].tolist() == [0.0, 9.0]

@@ -17,7 +17,7 @@ def outcomes(x):
 
 
 def test_ask_hands_out_an_iteration_and_then_nothing():
-    optimizer = Optimizer(PROBLEM, "uniform", budget=40)
+    optimizer = Optimizer(PROBLEM, "uniform", budget=40, n_init=2)
     first = optimizer.ask()
     assert [c.id for c in first] == [0, 1]
     assert {c.role for c in first} == {"init"}
@@ -92,7 +92,7 @@ def test_final_without_any_outcome_is_a_failure(uniform):
 
 
 def test_same_values_again_change_nothing(uniform):
-    optimizer = Optimizer(PROBLEM, "uniform")
+    optimizer = Optimizer(PROBLEM, "uniform", n_init=2)
     first, second = optimizer.ask()
     for _ in range(2):
         optimizer.tell(first.id, outcomes(first.x))
@@ -169,6 +169,10 @@ def test_setup_is_what_the_problem_says(uniform):
         (25, {"budget": 40, "n_init": 30}, 30),
         (25, {"budget": 1000, "data": (np.full((10, 25), 0.5), {"objective": np.ones(10)})}, 15),
         (25, {"budget": 12, "x0": np.full((5, 25), 0.5)}, 5),
+        (1, {"budget": 100}, 4),
+        (2, {"budget": 100}, 6),
+        (5, {}, 6),
+        (5, {"budget": 12}, 3),
     ],
 )
 def test_size_of_the_initial_design(uniform, dim, arguments, expected):
@@ -192,7 +196,7 @@ def test_x0_is_evaluated_first():
         ({"n_init": 1, "x0": [[0, 0], [0, 0]]}, "^n_init.*2 points"),
         ({"budget": 1, "x0": [[0, 0], [0, 0]]}, "^x0.*budget=1"),
         ({"x0": [0.5]}, "^x0.*2 numbers.*shape"),
-        ({"x0": [0.5, 3.0]}, r"^x0.*'x1' within \[-2, 2\].*got 3"),
+        ({"x0": [0.5, 3.0]}, r"^x0.*'x2' within \[-2, 2\].*got 3"),
         ({"x0": [np.nan, 0.0]}, "^x0"),
         ({"x0": ["a", "b"]}, "^x0"),
         ({"x0": np.zeros((0, 2))}, "^x0"),
@@ -200,7 +204,7 @@ def test_x0_is_evaluated_first():
         ({"rng": "0"}, "^rng"),
         ({"data": 3}, "^data"),
         ({"data": [([0, 0], 1.0)]}, "^data"),
-        ({"data": [([0, 9], {"f": 1.0})]}, "^data.*'x1'"),
+        ({"data": [([0, 9], {"f": 1.0})]}, "^data.*'x2'"),
         ({"data": [([0, 0], {"mass": 1.0})]}, "^data.*mass"),
         ({"data": ([[0, 0], [1, 1]], {"f": [1.0]})}, "^data: expected 2 values"),
     ],

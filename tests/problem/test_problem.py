@@ -13,11 +13,11 @@ BOX = [(0.0, 1.0), (-2.0, 2.0)]
 
 
 def test_bounds_in_every_form_agree():
-    forms = [BOX, np.array(BOX), Bounds([0, -2], [1, 2]), {"x0": (0, 1), "x1": (-2, 2)}]
+    forms = [BOX, np.array(BOX), Bounds([0, -2], [1, 2]), {"x1": (0, 1), "x2": (-2, 2)}]
     for bounds in forms:
         problem = Problem(bounds)
         np.testing.assert_array_equal(problem.bounds, BOX)
-        assert problem.variables == ("x0", "x1")
+        assert problem.variables == ("x1", "x2")
         assert problem.dim == problem.n_variables == 2
 
 

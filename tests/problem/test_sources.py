@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 import lcbo
@@ -28,3 +29,13 @@ def test_recipe_that_fails_says_why_or_leaves_the_problem_without_a_function():
         from_recipe(recipe, describe_problem(problem))
     assert rebuild_problem(describe_problem(problem), recipe).fun is None
     assert from_recipe({"evaluation": {}}, describe_problem(problem)) is None
+
+
+def test_variables_of_old_runs_keep_their_numbers_and_the_function() -> None:
+    problem = lcbo.problems.make("hs71")
+    old = describe_problem(problem)
+    assert list(old["variables"]) == ["x1", "x2", "x3", "x4"]
+    old["variables"] = {f"x{i}": pair for i, pair in enumerate(old["variables"].values())}
+    again = rebuild_problem(old, problem.source)
+    assert again.variables == ("x0", "x1", "x2", "x3")
+    assert again.evaluate(np.ones(4)) == problem.evaluate(np.ones(4))

@@ -23,7 +23,7 @@ CHROMIUM = next(
 class Page(HTMLParser):
     """Checks that elements nest and collects them, their attributes and the text."""
 
-    VOID = ("meta", "br", "path", "rect")
+    VOID = ("meta", "wbr", "br", "path", "rect")
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -261,3 +261,16 @@ def test_an_outcome_that_never_came_is_neither_held_nor_violated(tmp_path):
     text = read(tmp_path / "run.db").text
     assert re.search(r"c <= 0\s+not known\s+\N{EN DASH}", text)
     assert "violated" not in text
+
+
+def test_many_constraints_and_long_names_are_folded_and_break_between_words(tmp_path):
+    names = [f"stress_in_member_{i}_under_load_case_A" for i in range(40)]
+    problem = lcbo.Problem({"a_rather_long_name_of_a_variable": (0, 1)}, [f"{n} <= 1" for n in names], "f")
+    with lcbo.Optimizer(problem, "sobol", store=tmp_path / "run.db", budget=4) as optimizer:
+        for c in optimizer.ask(4):
+            optimizer.tell(c.id, {"f": 1.0, **dict.fromkeys(names, float(c.x[0]))})
+    text = report(lcbo.open_run(tmp_path / "run.db"))
+    assert "the other 28 constraints" in text
+    assert "28 more" in text
+    assert "stress_<wbr>in_<wbr>member_<wbr>39_<wbr>under" in text
+    assert "overflow-wrap: anywhere" not in text.replace("white-space: pre-wrap; overflow-wrap: anywhere", "")

@@ -66,7 +66,7 @@ def test_run_goes_on_from_the_file_alone_or_with_the_users_problem(path):
         assert again.problem is mine
         finish(again)
     other = Problem([(0, 1), (-2, 3)], ["c <= 0.5"], "f")
-    with pytest.raises(StoreError, match=r"problem.variables.x1: the run has \[-2.0, 2.0\]; now it is"):
+    with pytest.raises(StoreError, match=r"problem.variables.x2: the run has \[-2.0, 2.0\]; now it is"):
         Optimizer.open(path, other)
 
 

@@ -186,7 +186,7 @@ class TestRefusals:
         first, *lines = str(raised.value).splitlines()
         assert first == f"{path}: this run was begun with other arguments:"
         assert lines == [
-            "  problem.variables.x1: the run has [-2.0, 2.0]; now it is [-2.0, 3.0]",
+            "  problem.variables.x2: the run has [-2.0, 2.0]; now it is [-2.0, 3.0]",
             "  options.batch: the run has none; now it is 4",
             "  x0: the run has null; now it is [[0.5, 0.5]]",
             "  n_init: the run has 4; now it is 5",

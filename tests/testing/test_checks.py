@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import subprocess
 import sys
 import threading
 from collections.abc import Mapping
@@ -348,12 +349,22 @@ def test_setting_made_once_and_for_all_is_caught(example: Any) -> None:
         CHECKS["same_seed_in_a_fresh_process"](flawed)
 
 
-def test_method_a_fresh_process_cannot_import_is_named() -> None:
+def test_method_that_cannot_be_sent_to_a_fresh_process_is_named() -> None:
     class Local(Sound):
-        pass
+        lock = threading.Lock()
 
-    with pytest.raises(AssertionError, match="a fresh process cannot import what builds the method"):
+    with pytest.raises(AssertionError, match="what builds the method cannot be sent to a fresh process"):
         CHECKS["same_seed_in_a_fresh_process"](spec(Local))
+
+
+def test_page_passes_its_own_checks_as_a_script(tmp_path: Path) -> None:
+    """A reader pastes the first block into a file and runs it: the check that needs a process is the test."""
+    block = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[0]
+    loop, _, _ = block.partition("    for check in")
+    script = tmp_path / "mine.py"
+    script.write_text(f"{loop}    lcbo.testing.reproducibility.same_seed_in_a_fresh_process(SPEC)\n")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_suite_needs_no_pytest() -> None:

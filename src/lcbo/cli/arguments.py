@@ -16,7 +16,7 @@ from lcbo.errors import ArgumentError
 if TYPE_CHECKING:
     from lcbo.evaluation.command.problem_file import RunSpec
 
-ERROR, NOT_FEASIBLE, NOTHING, INTERRUPTED = 1, 3, 4, 130  # exit codes beside 0 and 2, a wrong command line
+ERROR, NOT_FEASIBLE, NOTHING, FAILURES, INTERRUPTED = 1, 3, 4, 5, 130  # exit codes beside 0, 2
 _PER_VARIABLE = 40  # evaluations of a named problem, unless the user says how many
 
 RunFile = Annotated[Path, typer.Argument(metavar="RUN", help="File of the run, such as run.db.")]
@@ -41,6 +41,10 @@ Noise = Annotated[float | None, typer.Option(help="Noise level of a named proble
 Workers = Annotated[int | None, typer.Option(help="Worker processes; -1 for one per core.")]
 Timeout = Annotated[float | None, typer.Option(help="Seconds one evaluation may take.", min=0.0)]
 Retries = Annotated[int | None, typer.Option(help="Number of times a failed evaluation is repeated.", min=0)]
+_RATE = "Part of the evaluations that may fail, 0 to 1, before the run stops; 0.5 by default."
+FailureRate = Annotated[float | None, typer.Option("--max-failure-rate", help=_RATE, min=0.0, max=1.0)]
+TimeLimit = Annotated[float | None, typer.Option(help="Stop after this many seconds.", min=0.0)]
+Goal = Annotated[float | None, typer.Option("--target", help="Stop at a feasible value this good.")]
 Device = Annotated[str, typer.Option(help="Where the models compute: cpu, cuda, cuda:1.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -58,8 +62,20 @@ def examples(*lines: str) -> Callable[[Command], Command]:
     return keep
 
 
+def without_types(params: list[Any]) -> list[Any]:
+    """Return the parameters of a command, of which those that are flags say no type in the help."""
+    for param in params:
+        if getattr(param, "is_flag", False) and param.metavar is None:
+            param.metavar = ""
+    return params
+
+
 class SpacedLists(TyperCommand):
     """A command that reads ``--methods a b`` as ``--methods a --methods b``."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters as the help shows them."""
+        return without_types(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments after repeating the option."""

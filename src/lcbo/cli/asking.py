@@ -19,6 +19,8 @@ import lcbo
 from lcbo.cli import arguments as given
 from lcbo.cli import screen
 from lcbo.errors import ArgumentError, RunInUseError, StoreError
+from lcbo.reporting.format import one_line
+from lcbo.text import brief
 
 if TYPE_CHECKING:
     from lcbo.optimizer.optimizer import Optimizer
@@ -126,6 +128,7 @@ def tell(
         reports: list[dict[str, Any]] = [{"id": id, "outcomes": told, "failed": failed, "final": final}]
         if source is not None:
             reports = _results(source, optimizer.problem)
+        before = optimizer.log.n_failed
         for number, report in enumerate(reports):
             try:
                 optimizer.tell(**report)
@@ -135,7 +138,11 @@ def tell(
                 raise
         total = "" if optimizer.budget is None else f" of {optimizer.budget}"
         counts = f"{optimizer.n_ended}{total} evaluations ended, {len(optimizer.pending)} pending"
-        screen.remark(f"told {len(reports)}; {counts}; best: {screen.best_so_far(optimizer.log)}")
+        words = f"told {len(reports)}"
+        if failures := optimizer.log.n_failed - before:
+            last = next(e.failed for e in reversed(optimizer.log.evaluations) if e.failed)
+            words += f", of which {failures} failed ({brief(one_line(last), 200)})"
+        screen.remark(f"{words}; {counts}; best: {screen.best_so_far(optimizer.log)}")
 
 
 def _opened(run: Path, wait: float) -> Optimizer:

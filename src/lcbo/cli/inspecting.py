@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from lcbo.store.stored_run import Status, StoredRun
 
 Output = Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="File to write.")]
-_EXPORT = "A .csv file, or .parquet with the package pyarrow."
+_EXPORT = "A .csv or .json file, or .parquet with the package pyarrow."
+Watch = Annotated[bool, typer.Option("--watch", help="Redraw the page while the run goes on.")]
+Every = Annotated[float, typer.Option(help="Seconds between two drawings of --watch.", min=0.1)]
 
 
 @examples("lcbo status run.db", "lcbo status run.db --json")
@@ -50,7 +53,7 @@ def best(run: RunFile, confidence: Confidence = None, json: Json = False) -> Non
         raise typer.Exit(NOT_FEASIBLE)
 
 
-@examples("lcbo export run.db history.csv", "lcbo export run.db history.parquet")
+@examples("lcbo export run.db history.csv", "lcbo export run.db history.json")
 def export(run: RunFile, out: Annotated[Path, typer.Argument(metavar="FILE", help=_EXPORT)]) -> None:
     """Write every evaluation as a row of a table."""
     stored = lcbo.open_run(run)
@@ -68,14 +71,35 @@ def plot(run: RunFile, out: Output = None) -> None:
     screen.remark(f"written to {target}")
 
 
-@examples("lcbo report run.db", "lcbo report run.db -o report.html")
-def report(run: RunFile, out: Output = None) -> None:
-    """Write one self-contained HTML page about a run."""
+@examples("lcbo report run.db", "lcbo report run.db -o report.html", "lcbo report run.db --watch")
+def report(run: RunFile, out: Output = None, watch: Watch = False, every: Every = 5.0) -> None:
+    """Write one self-contained HTML page about a run; --watch keeps it up to date."""
     from lcbo.reporting.report import write_report
 
     target = out or Path(f"{run.stem}.html")
+    if watch:
+        screen.remark(f"{target}: open it in a browser; it is drawn again every {every:g} s, until Ctrl-C")
+        with suppress(KeyboardInterrupt):
+            _watch(run, target, every)
     write_report(lcbo.open_run(run), target)
     screen.remark(f"written to {target}")
+
+
+def _watch(run: Path, target: Path, every: float) -> None:
+    """Draw the page again whenever there is news, until the run is over."""
+    from lcbo.reporting.report import write_report
+
+    drawn, written = None, False
+    while True:
+        stored = lcbo.open_run(run)
+        at = stored.status
+        if at != drawn:
+            write_report(stored, target, every)
+        drawn, written = at, written or bool(at.writing)
+        spent = at.budget is not None and at.ended >= at.budget
+        if not at.writing and (spent or written):
+            return
+        time.sleep(every)
 
 
 @examples("lcbo unlock run.db")

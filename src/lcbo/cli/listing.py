@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import Annotated
 
 import typer
@@ -11,6 +12,8 @@ from rich.text import Text
 import lcbo
 from lcbo.cli import screen
 from lcbo.cli.arguments import examples
+
+_WIDTH = 90  # of the lines that say what an option means
 
 
 @examples("lcbo problems")
@@ -33,11 +36,13 @@ def problems() -> None:
 def methods(
     name: Annotated[str | None, typer.Argument(help="Show this method only.", show_default=False)] = None,
 ) -> None:
-    """List the methods and their options with the defaults."""
+    """List the methods and their options with the defaults; of one method, with what each option means."""
     from lcbo.methods import registry
 
     for known in registry.names() if name is None else [registry.spec(name).name]:
         entry = registry.spec(known)
         screen.say(Text.assemble((known, "bold"), f"  {entry.summary}"))
+        meanings = {} if name is None else registry.meanings(entry)
         for option, default in entry.options.items():
             screen.say(f"    {option} = {default!r}")
+            screen.say(*(f"        {line}" for line in wrap(meanings.get(option, ""), _WIDTH)))

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 import lcbo
 from lcbo.cli import asking, listing, running, screen
-from lcbo.cli.arguments import ERROR, EXAMPLES, INTERRUPTED, SpacedLists
+from lcbo.cli.arguments import ERROR, EXAMPLES, INTERRUPTED, SpacedLists, without_types
 from lcbo.cli.inspecting import best, export, plot, report, status, unlock
 from lcbo.errors import LcboError
 
@@ -20,9 +20,15 @@ from lcbo.errors import LcboError
 class Commands(TyperGroup):
     """Runs a command and prints errors that a user can act on as one line."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters as the help shows them."""
+        return without_types(super().get_params(ctx))
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was chosen."""
-        with warnings.catch_warnings():
+        from lcbo.loop.interrupt import interruptible
+
+        with interruptible(), warnings.catch_warnings():
             warnings.showwarning = lambda message, *_, **__: screen.remark(f"lcbo: warning: {message}")
             try:
                 return super().invoke(ctx)
@@ -41,7 +47,7 @@ class Commands(TyperGroup):
 app = typer.Typer(
     cls=Commands,
     epilog="Exit codes: 0 done, 1 error, 2 wrong command line, 3 no feasible design, 4 nothing to hand out, "
-    "130 interrupted.",
+    "5 too many failures, 130 interrupted.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -17,13 +17,14 @@ from rich.table import Table
 import lcbo
 from lcbo.cli import arguments as given
 from lcbo.cli import screen
-from lcbo.errors import ArgumentError
+from lcbo.errors import ArgumentError, StoreError
 from lcbo.reporting.format import summary
 from lcbo.text import duration
 
 if TYPE_CHECKING:
     from lcbo.optimizer.result import Result
     from lcbo.problem import Problem
+    from lcbo.store.stored_run import StoredRun
     from lcbo.types import Array
 
 _STORE = "File of the run, PROBLEM.db by default; a run found there is continued."
@@ -34,6 +35,8 @@ Methods = Annotated[list[str], typer.Option(metavar="NAME...", help="Names out o
 Out = Annotated[Path | None, typer.Option(metavar="FOLDER", help="By default PROBLEM-comparison.")]
 Seeds = Annotated[int, typer.Option(help="Runs of every method, from seeds 0, 1, ...", min=1)]
 Repeats = Annotated[int, typer.Option(help="Number of evaluations; two or more show the noise.", min=1)]
+_YES = "Do not ask whether to run the command of a file that somebody else wrote."
+Yes = Annotated[bool, typer.Option("--yes", help=_YES)]
 Total = Annotated[int | None, typer.Option(help="New total number of evaluations.", min=1)]
 
 
@@ -57,6 +60,9 @@ def run(
     workers: given.Workers = None,
     timeout: given.Timeout = None,
     retries: given.Retries = None,
+    max_failure_rate: given.FailureRate = None,
+    time_limit: given.TimeLimit = None,
+    target: given.Goal = None,
     device: given.Device = "cpu",
     json: given.Json = False,
 ) -> None:
@@ -67,11 +73,13 @@ def run(
     arguments = task.arguments(options=options, **stated)
     if task.problem.fun is None:
         path = shlex.quote(problem)
-        raise ArgumentError(problem, "a table [command]", f"none; lcbo new run.db {path} is for ask and tell")
+        words = f"none; lcbo new run.db {path} is for ask and tell"
+        raise ArgumentError(problem, "a table [command], or function =", words)
     if arguments["budget"] is None:
         raise ArgumentError("--budget", "a number of evaluations, here or as budget in [run]", "none")
     file = store or Path(f"{task.name}.db")
-    evaluation = task.evaluation(workers=workers, timeout=timeout, retries=retries)
+    limits = {"max_failure_rate": max_failure_rate, "time_limit": time_limit, "target": target}
+    evaluation = task.evaluation(workers=workers, timeout=timeout, retries=retries, **limits)
     task.problem.source = {**(task.problem.source or {}), "evaluation": evaluation}
     words = f"going on with {file}" if file.exists() else f"kept in {file}"
     screen.remark(f"{task.name}: {summary(task.problem)}; {words}")
@@ -79,14 +87,22 @@ def run(
     _finish(work, task.problem, file, json, arguments["budget"])
 
 
-@given.examples("lcbo resume run.db", "lcbo resume run.db --budget 2000 --workers 4")
+@given.examples(
+    "lcbo resume run.db",
+    "lcbo resume run.db --budget 2000 --workers 4",
+    "lcbo resume run.db --max-failure-rate 0.9",
+)
 def resume(
     run: given.RunFile,
     budget: Total = None,
     workers: given.Workers = None,
     timeout: given.Timeout = None,
     retries: given.Retries = None,
+    max_failure_rate: given.FailureRate = None,
+    time_limit: given.TimeLimit = None,
+    target: given.Goal = None,
     device: given.Device = "cpu",
+    yes: Yes = False,
     json: given.Json = False,
 ) -> None:
     """Continue a run where it stopped, with the workers and limits that were given to `lcbo run`."""
@@ -96,7 +112,7 @@ def resume(
 
     stored = lcbo.open_run(run)
     source, at = stored.meta["source"] or {}, stored.status
-    if stored.problem.fun is None and "command" in source:
+    if stored.problem.fun is None and ("command" in source or "function" in source):
         from_recipe(source, stored.meta["problem"])  # raises the reason why it cannot be rebuilt
     if stored.problem.fun is None:
         raise ArgumentError(
@@ -105,15 +121,37 @@ def resume(
             "one whose function is not in the file; use lcbo ask and tell, or lcbo.minimize(..., store=...)",
         )
     task = RunSpec(run.stem, stored.problem, source.get("evaluation", {}))
-    evaluation = task.evaluation(workers=workers, timeout=timeout, retries=retries)
+    limits = {"max_failure_rate": max_failure_rate, "time_limit": time_limit, "target": target}
+    evaluation = task.evaluation(workers=workers, timeout=timeout, retries=retries, **limits)
+    _confirm(stored, yes)
     screen.remark(f"{run}: going on after {at.ended} evaluations")
     budget = budget or at.budget
     work = partial(go_on, run, budget=budget, device=device, **evaluation)
     _finish(work, stored.problem, run, json, budget)
 
 
+def _confirm(run: StoredRun, yes: bool) -> None:
+    """Show what a run file will execute, and ask where somebody else may have written it."""
+    from lcbo.evaluation.command.problem_file import executed
+    from lcbo.store.origin import strange
+
+    words = executed(run.meta["source"] or {})
+    if words is None:
+        return
+    screen.remark(f"{run.path}: evaluates by {words}")
+    why = strange(run.path, run.meta.get("origin"))
+    if why is None or yes:
+        return
+    if not sys.stdin.isatty():
+        raise StoreError(f"{run.path}: {why}; --yes runs what it says all the same")
+    if not typer.confirm(f"{why[:1].upper()}{why[1:]}. Run it?"):
+        raise typer.Exit(given.ERROR)
+
+
 def _finish(work: Callable[[], Result], problem: Problem, file: Path, json: bool, budget: int | None) -> None:
     """Run until the end or Ctrl-C, print the answer and exit with its code."""
+    from lcbo.loop.stopping import TOO_MANY_FAILED
+
     path = shlex.quote(str(file))
     try:
         result = work()
@@ -125,6 +163,9 @@ def _finish(work: Callable[[], Result], problem: Problem, file: Path, json: bool
     if result.reason == "interrupted":
         screen.remark(f"lcbo: interrupted; continue with: lcbo resume {path}")
         raise typer.Exit(given.INTERRUPTED)
+    if result.reason.startswith(TOO_MANY_FAILED):
+        screen.remark(f"lcbo: {result.reason}; go on with: lcbo resume {path} --max-failure-rate 1")
+        raise typer.Exit(given.FAILURES)
     more = f" --budget {2 * budget}" if budget else ""
     screen.remark(f"More: lcbo report {path} · lcbo resume {path}{more}")
     if not result.success:

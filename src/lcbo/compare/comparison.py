@@ -37,6 +37,7 @@ from lcbo.problem.sources import describe_problem, from_recipe
 from lcbo.problems import Benchmark, NoisyView
 
 _FILE = "comparison.json"
+_FACTS = ("name", "problem", "source", "noise", "budget", "x0", "n_init", "options", "evaluation")
 _EVALUATION = ("timeout", "retries", "max_failure_rate")
 
 
@@ -83,10 +84,15 @@ class Comparison:
     @classmethod
     def open(cls, folder: Path) -> Comparison:
         """Return the comparison in a folder."""
+        path = folder / _FILE
         try:
-            return cls(folder, json.loads((folder / _FILE).read_text()))
-        except ValueError as error:
-            raise ArgumentError(str(folder / _FILE), "a file written by lcbo compare", error) from None
+            facts = json.loads(path.read_text())
+            missing = [key for key in _FACTS if key not in facts]
+        except (ValueError, TypeError) as error:
+            raise ArgumentError(str(path), "a file written by lcbo compare", error) from None
+        if missing or not isinstance(facts["source"], dict):
+            raise ArgumentError(str(path), "a file written by lcbo compare", f"one without {missing}")
+        return cls(folder, facts)
 
     @property
     def problem(self) -> Problem:
@@ -137,10 +143,14 @@ class Comparison:
         """Return all finished runs in the folder, by method."""
         found: dict[str, list[Score]] = {}
         for path in sorted(self.folder.glob("runs/*/*.json"), key=lambda path: (path.parent, int(path.stem))):
-            kept = json.loads(path.read_text())
-            best = np.array([math.inf if value is None else value for value in kept["best"]])
-            padded = np.pad(best, (0, self.facts["budget"] - len(best)), mode="edge")
-            found.setdefault(path.parent.name, []).append(Score(padded, kept["seconds"]))
+            try:
+                kept = json.loads(path.read_text())
+                best = np.array([math.inf if value is None else float(value) for value in kept["best"]])
+                padded = np.pad(best, (0, self.facts["budget"] - len(best)), mode="edge")
+                found.setdefault(path.parent.name, []).append(Score(padded, float(kept["seconds"])))
+            except (ValueError, KeyError, TypeError) as error:
+                expected = "a result written by lcbo compare (delete the file to make the run again)"
+                raise ArgumentError(str(path), expected, f"{type(error).__name__}: {error}") from None
         return found
 
 

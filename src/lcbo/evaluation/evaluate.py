@@ -6,6 +6,7 @@ import os
 import platform
 import time
 import traceback
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
@@ -57,11 +58,48 @@ def evaluate(problem: Problem, candidate: Evaluation, *, numbered: bool = True) 
         reason, error = shortened(_reason(raised), REASON_LIMIT), raised
     finally:
         current.reset(token)
+    return _ended(candidate, outcomes, reason, error, started, time.perf_counter() - clock)
+
+
+def evaluate_many(problem: Problem, candidates: Sequence[Evaluation]) -> list[Attempt]:
+    """Evaluate several candidates by one call of a vectorized function, as `evaluate` does one.
+
+    An exception fails all of them: nobody knows whose it was. The time is shared out.
+    """
+    started, clock = time.time(), time.perf_counter()
+    attempts: list[tuple[dict[str, float], str | None, BaseException | None]] = []
+    try:
+        returned = problem.evaluate_many(np.array([candidate.x for candidate in candidates]))
+        for row in returned:
+            try:
+                outcomes = problem.read(row)
+                attempts.append((outcomes, not_finite(outcomes), None))
+            except OutcomeError as raised:
+                attempts.append(({}, shortened(_reason(raised), REASON_LIMIT), raised))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as raised:
+        attempts = [({}, shortened(_reason(raised), REASON_LIMIT), raised)] * len(candidates)
+    seconds = (time.perf_counter() - clock) / len(candidates)
+    return [
+        _ended(candidate, *attempt, started, seconds)
+        for candidate, attempt in zip(candidates, attempts, strict=True)
+    ]
+
+
+def _ended(
+    candidate: Evaluation,
+    outcomes: dict[str, float],
+    reason: str | None,
+    error: BaseException | None,
+    started: float,
+    seconds: float,
+) -> Attempt:
     record = replace(
         candidate.record,
         worker=candidate.record.worker or here(),
         started=started,
-        seconds=time.perf_counter() - clock,
+        seconds=seconds,
         traceback="" if error is None else shortened("".join(traceback.format_exception(error))),
     )
     if reason is None:

@@ -6,13 +6,20 @@ from abc import ABC, abstractmethod
 from collections import deque
 from typing import Self
 
-from lcbo.evaluation.evaluate import Attempt, evaluate
+from lcbo.checks import MOST_POINTS
+from lcbo.evaluation.evaluate import Attempt, evaluate, evaluate_many
 from lcbo.problem import Problem
 from lcbo.types import Evaluation
 
 
 class Evaluator(ABC):
-    """Evaluates candidates, ``slots`` of them at once; leaving it as a context closes it."""
+    """Evaluates candidates, ``slots`` of them at once; leaving it as a context closes it.
+
+    Attributes:
+        batches: whether it wants all the candidates of an iteration together.
+    """
+
+    batches = False
 
     @property
     @abstractmethod
@@ -41,7 +48,7 @@ class Evaluator(ABC):
 class InProcess(Evaluator):
     """One evaluation after the other, in this process, while `wait` waits."""
 
-    slots = 1
+    slots: int = 1
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
@@ -60,3 +67,17 @@ class InProcess(Evaluator):
     def close(self) -> None:
         """Forget the queue."""
         self._queue.clear()
+
+
+class Batched(InProcess):
+    """All that is in the queue by one call of a vectorized function, in this process."""
+
+    slots, batches = MOST_POINTS, True
+
+    def wait(self, timeout: float | None = None) -> list[Attempt]:
+        """Evaluate the whole queue, unless there is no time left."""
+        if not self._queue or (timeout is not None and timeout <= 0.0):
+            return []
+        whole = list(self._queue)
+        self._queue.clear()
+        return evaluate_many(self._problem, whole)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import time
@@ -24,6 +25,7 @@ THREAD_LIMITS = (  # each worker gets its share of the cores
     "VECLIB_MAXIMUM_THREADS",
 )
 _FAILED_STARTS = 3  # in a row, after which the run gives up
+logger = logging.getLogger(__name__)
 _FAREWELL = 1.0  # seconds an idle worker gets to leave of its own accord
 
 
@@ -132,6 +134,7 @@ class ProcessPool(Evaluator):
             self._hear(worker)
         how, output = worker.last_words()
         worker.release()
+        logger.warning("worker %s %s", worker.name, worker.killed or how)
         self._workers.remove(worker)
         self._finished += worker.lose_task(how, output)
         if not worker.ready:

@@ -58,6 +58,7 @@ def main(control_fd: int, connection_fd: int, payload_fd: int, parent: int) -> N
     if child == 0:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job may have it ignored
         for fd in (wake, alarm, output, control_fd):
             os.close(fd)
         above.close()

@@ -1,4 +1,4 @@
-"""Ctrl-C between two steps of the optimizer rather than in the middle of one."""
+"""Ctrl-C: heard wherever a run was started, and between two steps of the optimizer rather than in one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,23 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Listen to Ctrl-C (``kill -INT``) in the block, also where the parent had it ignored.
+
+    A shell does so for a job in the background. Where the program has a handler, that is left alone.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager

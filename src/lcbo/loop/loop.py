@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,6 +19,7 @@ from lcbo.optimizer.optimizer import Optimizer
 from lcbo.optimizer.result import Snapshot
 from lcbo.types import Evaluation
 
+logger = logging.getLogger(__name__)
 Callback = Callable[[Snapshot], object]
 
 
@@ -72,7 +74,8 @@ class Loop:
         while (free := self._evaluator.slots - len(self._running)) > 0:
             if not self._waiting:
                 with shield():
-                    new = self._optimizer.ask(None if self._evaluator.slots == 1 else free)
+                    whole = self._evaluator.slots == 1 or self._evaluator.batches
+                    new = self._optimizer.ask(None if whole else free)
                 self._waiting.extend(new)
             if not self._waiting:
                 return
@@ -98,9 +101,15 @@ class Loop:
             if isinstance(attempt.error, OutcomeError) and not self._succeeded:
                 raise attempt.error
             if candidate.record.attempts <= self._retries:
+                logger.info("candidate %d: tried again after %s", ended.id, ended.failed)
                 again = replace(candidate.record, attempts=candidate.record.attempts + 1)
                 self._waiting.appendleft(replace(candidate, record=again))
                 return False
+        seconds = ended.record.seconds or 0.0
+        if ended.failed is not None:
+            logger.warning("candidate %d failed after %.3g s: %s", ended.id, seconds, ended.failed)
+        else:
+            logger.info("candidate %d took %.3g s: %s", ended.id, seconds, dict(ended.outcomes))
         self._succeeded |= ended.failed is None
         self._optimizer.settle(ended)
         self._tell_late()

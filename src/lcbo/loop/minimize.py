@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lcbo.checks import integer, is_integer, positive
 from lcbo.errors import ArgumentError, WorkerError
-from lcbo.evaluation.evaluator import Evaluator, InProcess
+from lcbo.evaluation.evaluator import Batched, Evaluator, InProcess
+from lcbo.loop.interrupt import interruptible
 from lcbo.loop.loop import Callback, Loop
 from lcbo.loop.progress import ProgressBar
 from lcbo.loop.stopping import MAX_FAILURE_RATE, Stopping
@@ -28,7 +31,26 @@ from lcbo.types import Array
 if TYPE_CHECKING:
     from lcbo.problem.problem import BoundsLike, ConstraintLike
 
+logger = logging.getLogger(__name__)
+_MOST_WORKERS = 4096
+Answer = TypeVar("Answer")
+Arguments = ParamSpec("Arguments")
 
+
+def _helpful(call: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+    """Answer a call in the order of SciPy's ``minimize(fun, x0, bounds=...)`` by saying what the order is."""
+
+    @wraps(call)
+    def checked(*arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
+        if len(arguments) > 1 and "bounds" in named:
+            expected = "minimize(fun, bounds, constraints, objective, budget=..., x0=...)"
+            raise ArgumentError("bounds", expected, "them twice (SciPy has x0 in second place)")
+        return call(*arguments, **named)
+
+    return checked
+
+
+@_helpful
 def minimize(
     fun: Callable[[Array], Any] | Problem,
     bounds: BoundsLike | None = None,
@@ -42,6 +64,8 @@ def minimize(
     n_init: int | None = None,
     noise: float | Mapping[str, float] | None = None,
     deterministic: bool = False,
+    vectorized: bool = False,
+    named: bool = False,
     rng: int | np.random.Generator | None = 0,
     time_limit: float | None = None,
     target: float | None = None,
@@ -74,11 +98,14 @@ def minimize(
         objective: name of the outcome to minimize, or an `Objective`.
         budget: evaluations in all, the initial design included.
         method: name of the method, ``lcbo methods`` lists them; or a `MethodSpec`.
-        x0: a point, or several as rows, to evaluate first.
+        x0: a point, or several as rows, to evaluate first; an array or a mapping by variable name.
         data: evaluations made elsewhere: ``(x, outcomes)`` pairs, or ``(X, mapping of arrays)``.
-        n_init: size of the initial design; by default d, at most a quarter of the budget.
+        n_init: size of the initial design; by default d (of few variables 2 d + 2, up to 6), at most a
+            quarter of the budget.
         noise: known noise standard deviation, one for all or by outcome name.
         deterministic: says that there is no noise.
+        vectorized: ``fun`` takes all points of a batch at once, see `Problem`; evaluated in this process.
+        named: ``fun`` takes a mapping from variable name to value.
         rng: seed, or a numpy Generator or ``None`` to draw one.
         time_limit: wall time in seconds; worker processes are killed when it is over.
         target: stop at a feasible observation this good.
@@ -113,7 +140,8 @@ def minimize(
         TooManyFailuresError: no evaluation succeeded.
         WorkerError: no worker can load the function, or the executor is broken, before anything succeeded.
     """
-    problem = _read_problem(fun, bounds, constraints, objective, noise, deterministic)
+    given = {"noise": noise, "deterministic": deterministic, "vectorized": vectorized, "named": named}
+    problem = _read_problem(fun, bounds, constraints, objective, given)
     stopping = Stopping(time_limit, target, kkt_tol, max_failure_rate)
     integer("budget", budget)
     integer("retries", retries, least=0)
@@ -163,7 +191,8 @@ def _run(
     callback: Callback | None,
     progress: bool,
 ) -> Result:
-    with ProgressBar(optimizer, progress, stopping) as bar:
+    logger.info("%s with %s, seed %d", optimizer.problem, optimizer, optimizer.seed)
+    with interruptible(), ProgressBar(optimizer, progress, stopping) as bar:
         loop = Loop(optimizer, evaluator, retries)
         try:
             reason = loop.run(stopping, callback, bar)
@@ -173,7 +202,9 @@ def _run(
                 raise
             reason = "interrupted" if isinstance(stop, KeyboardInterrupt) else str(stop)
         evaluator.close()
-        return optimizer.result(reason)
+        result = optimizer.result(reason)
+        logger.info("stopped: %s", result.message)
+        return result
 
 
 def make_evaluator(
@@ -189,21 +220,23 @@ def make_evaluator(
         from lcbo.evaluation.executors import FutureEvaluator
 
         return FutureEvaluator(problem, workers, timeout, slots)
+    if problem.vectorized and not (workers is None and timeout is None and slots is None):
+        raise ArgumentError("workers", "no workers, slots and timeout beside vectorized=True", repr(workers))
     if workers is None and timeout is None:
         if slots is not None:
             raise ArgumentError("slots", "None without workers", slots)
-        return InProcess(problem)
+        return Batched(problem) if problem.vectorized else InProcess(problem)
     from lcbo.evaluation.pool import ProcessPool, available_cores
 
     number = 1 if workers is None else workers
-    if not is_integer(number) or not (number == -1 or number >= 1):
-        expected = "a number of processes, -1 for one per core, an Executor or a Dask Client"
+    if not is_integer(number) or not (number == -1 or 1 <= number <= _MOST_WORKERS):
+        expected = f"1 to {_MOST_WORKERS} processes, -1 for one per core, an Executor or a Dask Client"
         raise ArgumentError("workers", expected, repr(workers))
     return ProcessPool(problem, available_cores() if number == -1 else int(number), timeout, slots)
 
 
 def _read_problem(
-    fun: Any, bounds: Any, constraints: Any, objective: Any, noise: Any, deterministic: bool
+    fun: Any, bounds: Any, constraints: Any, objective: Any, others: Mapping[str, Any]
 ) -> Problem:
     """Return the problem to solve: the one passed, or one built from the arguments."""
     if not isinstance(fun, Problem):
@@ -211,13 +244,12 @@ def _read_problem(
             raise ArgumentError("fun", "a function or a Problem", repr(fun))
         if bounds is None:
             raise ArgumentError("bounds", "a (low, high) pair per variable", None)
-        return Problem(bounds, constraints, objective, fun=fun, noise=noise, deterministic=deterministic)
+        return Problem(bounds, constraints, objective, fun=fun, **others)
     given = {
         "bounds": bounds is not None,
         "constraints": not isinstance(constraints, tuple) or constraints != (),
         "objective": objective != "objective",
-        "noise": noise is not None,
-        "deterministic": deterministic,
+        **{name: value is not None and value is not False for name, value in others.items()},
     }
     names = [name for name, is_given in given.items() if is_given]
     if names:

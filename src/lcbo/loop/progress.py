@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
-from typing import Self
+from importlib import import_module
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -19,6 +21,7 @@ class ProgressBar:
     def __init__(self, optimizer: Optimizer, show: bool, stopping: Stopping) -> None:
         console = Console(stderr=True)
         self._optimizer, self._stopping = optimizer, stopping
+        self._notebook = NotebookLine() if show and console.is_jupyter else None
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
@@ -26,7 +29,7 @@ class ProgressBar:
             TextColumn("{task.fields[state]}"),
             TimeElapsedColumn(),
             console=console,
-            disable=not show or not (console.is_terminal or console.is_jupyter),
+            disable=not show or console.is_jupyter or not console.is_terminal,
         )
         self._start, self._before = time.monotonic(), optimizer.n_ended
         self._task = self._bar.add_task(optimizer.method, total=optimizer.budget, state="")
@@ -36,11 +39,14 @@ class ProgressBar:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.update()
+        self.update(last=True)
         self._bar.stop()
 
-    def update(self, busy: int = 0, slots: int = 1) -> None:
+    def update(self, busy: int = 0, slots: int = 1, *, last: bool = False) -> None:
         """Show the state of the run; ``busy`` of ``slots`` evaluations are under way."""
+        if self._notebook is not None and (last or self._notebook.due()):
+            count = f"{self._optimizer.n_ended} of {self._optimizer.budget or 'open'}"
+            self._notebook.show(" · ".join([self._optimizer.method, count, *self.state(busy, slots)]))
         if not self._bar.disable:
             state = " · ".join(self.state(busy, slots))
             self._bar.update(self._task, completed=self._optimizer.n_ended, state=state)
@@ -73,3 +79,27 @@ class ProgressBar:
         left = min((limit for limit in limits if limit is not None), default=None)
         pace = [f"{60.0 * done / seconds:.3g}/min"]
         return pace if left is None else [*pace, f"{duration(left)} left"]
+
+
+class NotebookLine:
+    """One line below a cell of a notebook that is written anew, with nothing but IPython."""
+
+    PAUSE = 0.2  # seconds between two lines, so that quick evaluations do not flood the page
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+        self._shown = -math.inf
+
+    def due(self) -> bool:
+        """Return whether the last line is old enough to be replaced."""
+        return time.monotonic() - self._shown >= self.PAUSE
+
+    def show(self, line: str) -> None:
+        """Write the line, the first below the cell, the others in its place."""
+        self._shown = time.monotonic()
+        content = {"text/plain": line}
+        if self._handle is None:
+            display = import_module("IPython.display").display
+            self._handle = display(content, raw=True, display_id=True)
+        else:
+            self._handle.update(content, raw=True)

@@ -11,6 +11,7 @@ from lcbo.optimizer.optimizer import Optimizer
 
 MAX_FAILURE_RATE = 0.5  # of all evaluations, judged once there are MIN_EVALUATIONS
 MIN_EVALUATIONS = 20
+TOO_MANY_FAILED = "too many evaluations failed"  # how the reason begins
 ALL_FAILED = 10  # so many failures and not one success: the function is broken
 
 
@@ -50,7 +51,7 @@ class Stopping:
         many = n >= MIN_EVALUATIONS and n_failed > self._max_failure_rate * n
         if many or n == n_failed >= ALL_FAILED:
             last = next(o.failed for o in reversed(log.evaluations) if o.failed)
-            return f"too many evaluations failed ({n_failed} of {n}; the last: {last})"
+            return f"{TOO_MANY_FAILED} ({n_failed} of {n}; the last: {last})"
         if self._time_limit is not None and time.monotonic() - self.start >= self._time_limit:
             return f"time limit of {self._time_limit:g} s reached"
         objective = optimizer.problem.objective

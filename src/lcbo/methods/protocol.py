@@ -31,6 +31,11 @@ class Setup:
     seed: int  # root of every random stream
     device: str = "cpu"  # where the models compute, by PyTorch's name; "cuda" is the first accelerator
 
+    @property
+    def deterministic(self) -> bool:
+        """Whether two evaluations of one point are known to agree."""
+        return all(variance == 0.0 for variance in self.noise_var)
+
 
 @dataclass(frozen=True)
 class Proposal:

@@ -7,9 +7,11 @@ own that import nothing heavy.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from importlib import import_module
+from inspect import getdoc
 from typing import Any
 
 from lcbo.checks import mapping
@@ -26,6 +28,7 @@ from lcbo.methods.protocol import Method, MethodSpec, Setup
 from lcbo.methods.regions.options import HdsafeboOptions, ScboOptions
 from lcbo.methods.search.options import EpboOptions, GlobalOptions
 from lcbo.models.options import ModelOptions
+from lcbo.text import shown
 
 SUMMARIES = {
     "lcbo": "local constrained Bayesian optimization, robust defaults: start here",
@@ -81,9 +84,36 @@ _SPECS = {entry.name: entry for entry in _ENTRIES}
 
 def register(spec: MethodSpec) -> None:
     """Add a method, so that `lcbo.minimize` and the command line know its name."""
+    check_spec(spec)
     if spec.name in _SPECS:
         raise ArgumentError("spec", "a name that no method has yet", repr(spec.name))
     _SPECS[spec.name] = spec
+
+
+def check_spec(spec: Any) -> MethodSpec:
+    """Return a method's entry, or raise where its name or its parts cannot be those of a method."""
+    if not isinstance(spec, MethodSpec):
+        raise ArgumentError("method", "the name of a method, or a MethodSpec", shown(spec))
+    if not isinstance(spec.name, str) or not re.fullmatch(r"[A-Za-z0-9][\w.-]*", spec.name):
+        raise ArgumentError("method, name", "letters, digits, '_', '-' and '.'", shown(spec.name))
+    if not callable(spec.build):
+        raise ArgumentError("method, build", "a function of setup and options", shown(spec.build))
+    mapping("method, options", spec.options)
+    return spec
+
+
+def meanings(entry: MethodSpec) -> dict[str, str]:
+    """Return what each option means, out of the docstrings of its class and the bases of that."""
+    found: dict[str, str] = {}
+    for kind in reversed(getattr(entry.options_class, "__mro__", ())):
+        _, _, listed = (getdoc(kind) or "").partition("Attributes:\n")
+        for line in listed.splitlines():
+            name, colon, text = line.strip().partition(": ")
+            if colon and line.startswith("    ") and not line.startswith("     ") and name.isidentifier():
+                latest, found[name] = name, text
+            elif line.strip():
+                found[latest] += f" {line.strip()}"
+    return {name: text.replace("``", "") for name, text in found.items()}
 
 
 def names() -> tuple[str, ...]:
@@ -109,4 +139,7 @@ def make(name: str | MethodSpec, setup: Setup, options: Mapping[str, Any] | None
     if not entry.supports_equality and setup.terms.equality.any():
         able = ", ".join(other.name for other in _SPECS.values() if other.supports_equality)
         raise ArgumentError("method", f"one that treats equality constraints: {able}", repr(entry.name))
+    modelless = entry.options_class is not None and not issubclass(entry.options_class, ModelOptions)
+    if modelless and setup.device != "cpu":
+        raise ArgumentError("device", f"'cpu' with {entry.name}, which has no model", repr(setup.device))
     return entry.build(setup, given)

@@ -10,9 +10,15 @@ import numpy as np
 
 from lcbo.checks import choice, integer, mapping, truth
 from lcbo.errors import ArgumentError
+from lcbo.text import shown
 
 TRANSFORMS = ("zscore", "bilog", "original")  # of outputs; their code would load SciPy to list the methods
-HYPERPARAMETERS = ("lengthscale", "outputscale", "noise_var", "mean")
+RANGES = {  # of hyperparameters, beyond which squares and quotients leave what a float can hold
+    "lengthscale": (1e-6, 1e6),
+    "outputscale": (1e-30, 1e30),
+    "noise_var": (1e-30, 1e30),
+    "mean": (-1e30, 1e30),
+}
 
 
 @dataclass(frozen=True)
@@ -74,15 +80,16 @@ class LearnedModelOptions(ModelOptions):
 
 def _check_hyperparameters(given: Any) -> None:
     for name, value in mapping("options, hyperparameters", given).items():
-        choice("options, hyperparameters", name, HYPERPARAMETERS)
+        choice("options, hyperparameters", name, RANGES)
         try:
             numbers = np.asarray(value)
         except ValueError:  # rows of different lengths
             numbers = np.array(np.nan)
         if numbers.dtype.kind not in "fiu":  # texts, truth values, objects
             numbers = np.array(np.nan)
-        kinds = {"mean": "finite numbers", "noise_var": "numbers of at least 0"}
-        allowed = {"mean": np.isfinite(numbers), "noise_var": np.isfinite(numbers) & (numbers >= 0.0)}
-        if not np.all(allowed.get(name, np.isfinite(numbers) & (numbers > 0.0))):
-            expected = f"{kinds.get(name, 'numbers above 0')}, one or one per output"
-            raise ArgumentError(f"options, hyperparameters, {name}", expected, repr(value))
+        least, most = RANGES[name]
+        small = (numbers == 0.0) & (name == "noise_var")
+        if not np.all(small | ((numbers >= least) & (numbers <= most))):
+            zero = "0 or " if name == "noise_var" else ""
+            expected = f"{zero}numbers from {least:g} to {most:g}, one or one per output"
+            raise ArgumentError(f"options, hyperparameters, {name}", expected, shown(value))

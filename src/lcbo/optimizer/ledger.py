@@ -10,6 +10,7 @@ from lcbo.methods.protocol import Call, Outcome, Proposal
 from lcbo.optimizer.log import FEASIBILITY_TOL, Log
 from lcbo.optimizer.recorder import AskEntry, BudgetEntry, LogEntry, TellEntry
 from lcbo.problem import Problem
+from lcbo.text import shown
 from lcbo.types import Array, Evaluation
 
 
@@ -37,7 +38,9 @@ class Ledger:
             return True
         if id not in self.ended:
             waiting = ", ".join(map(str, sorted(self.pending))) or "none"
-            raise TellError(f"id: expected a candidate that was asked for (pending: {waiting}); got {id!r}")
+            raise TellError(
+                f"id: expected a candidate that was asked for (pending: {waiting}); got {shown(id)}"
+            )
         ended = self.ended[id]
         if (ended.failed is None) != (failed is None):
             before = f"failed ({ended.failed})" if ended.failed else "succeeded"

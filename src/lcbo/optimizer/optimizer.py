@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import weakref
 from collections.abc import Iterator, Mapping
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import ThreadpoolController
 
-from lcbo.checks import integer, is_integer, probability
+from lcbo.checks import MOST_POINTS, integer, is_integer, probability, truth
 from lcbo.errors import ArgumentError, StoreError, TellError
 from lcbo.methods import registry
 from lcbo.methods.confirmation import Confirmed
@@ -29,7 +30,10 @@ from lcbo.optimizer.result import Result
 from lcbo.optimizer.resume import check_versions, facts_of, replay, stored_plan
 from lcbo.optimizer.setup import CONFIDENCE, Plan, read_device, read_outcomes, read_path, read_plan
 from lcbo.problem import Problem, not_finite
+from lcbo.text import shown
 from lcbo.types import Array, Candidate, Evaluation, Record
+
+logger = logging.getLogger(__name__)
 
 
 class Optimizer:
@@ -41,11 +45,11 @@ class Optimizer:
         problem: what to solve; its function, if any, is not called.
         method: name of a registered method, or a `MethodSpec`.
         budget: evaluations in all, the initial design included; ``None`` leaves it open.
-        x0: a point, or several as rows, to evaluate first.
+        x0: a point, or several as rows, to evaluate first; an array or a mapping by variable name.
         data: evaluations made elsewhere, as ``(x, outcomes)`` pairs or as ``(X, mapping of arrays)``.
             They inform the method and do not count against the budget.
-        n_init: size of the initial design; by default the number of free variables, at most a quarter of
-            the budget, less what ``data`` brings.
+        n_init: size of the initial design; by default the number d of free variables (of few 2 d + 2, up
+            to 6), at most a quarter of the budget, less what ``data`` brings.
         rng: seed, or a numpy Generator or ``None`` to draw one; the result records it.
         options: options of the method; ``lcbo methods`` lists them.
         confidence: probability with which the answer of a noisy run is to be feasible; constraints with a
@@ -146,6 +150,10 @@ class Optimizer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        file = "" if self.store is None else f", kept in {self.store.path}"
+        return f"<Optimizer {self.method}: {self.n_ended} of {self.budget or 'open'} evaluations{file}>"
+
     @property
     def seed(self) -> int:
         """Root of every random stream of the run."""
@@ -187,8 +195,8 @@ class Optimizer:
         ``None`` asks for what the current iteration still lacks, possibly nothing; ``n`` asks for up to
         that many, further exploration points beyond the iteration's need.
         """
-        if n is not None and not (is_integer(n) and n >= 1):
-            raise ArgumentError("n", "None or an integer of at least 1", repr(n))
+        if n is not None and not (is_integer(n) and 1 <= n <= MOST_POINTS):
+            raise ArgumentError("n", f"None or an integer from 1 to {MOST_POINTS}", shown(n))
         self._sync()
         if self.exhausted:
             return []
@@ -204,6 +212,8 @@ class Optimizer:
             if self.store is not None and candidates:
                 self.store.record_ask(entry, self._method.state())
             self._ledger.enter(entry)
+        if candidates:
+            logger.debug("asked %s: candidates %d to %d", n, candidates[0].id, candidates[-1].id)
         return candidates
 
     def tell(
@@ -229,7 +239,8 @@ class Optimizer:
             came = "neither" if failed is None else "both"
             raise ArgumentError("tell", "either outcomes or failed='reason'", came)
         if not is_integer(id):
-            raise TellError(f"id: expected the id of a candidate, an integer; got {id!r}")
+            raise TellError(f"id: expected the id of a candidate, an integer; got {shown(id)}")
+        truth("final", final)
         if failed is not None and not isinstance(failed, str):
             raise ArgumentError("failed", "the reason as a text", repr(failed))
         if record is not None and not isinstance(record, Record):
@@ -255,6 +266,7 @@ class Optimizer:
         self._tell(TellEntry(ended.id, ended.outcomes, ended.failed, True, ended.record, late=True))
 
     def _tell(self, entry: TellEntry) -> None:
+        logger.debug("told candidate %d: %s", entry.id, entry.failed or dict(entry.outcomes))
         with self._transaction():
             if self.store is not None:
                 self.store.record_tell(entry)
@@ -300,6 +312,8 @@ class Optimizer:
         with self._threads.limit(limits=1):
             result = answer.answer(self.problem, self._method, self.log, reason=reason, demand=demand)
         result.method, result.options, result.rng = self.method, self.options, self.seed
+        seen = {c: result.constr.get(c.name, math.nan) for c in self.problem.constraints}
+        result.slack = {str(c): float(c.slack(value)) for c, value in seen.items()}
         return result
 
     def _prepare(self, plan: Plan, past: Contents | None = None) -> None:

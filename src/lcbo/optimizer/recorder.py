@@ -72,6 +72,10 @@ class Contents:
 class Recorder(Protocol):
     """Keeps a run; what a call was given is durable when it returns."""
 
+    @property
+    def path(self) -> Path:
+        """The file."""
+
     def meta(self) -> dict[str, Any]:
         """Return the facts of the run."""
 

@@ -8,6 +8,7 @@ from typing import Any
 from scipy.optimize import OptimizeResult
 
 from lcbo.optimizer.log import EvaluationTable
+from lcbo.text import Displayed
 from lcbo.types import Array, Evaluation
 
 
@@ -47,13 +48,14 @@ class Snapshot(_Answer):
     info: dict[str, float]
 
 
-class Result(_Answer):
+class Result(Displayed, _Answer):
     """The answer of a run.
 
     Attributes:
         x: the design, in user units; ``None`` when no evaluation has succeeded.
         fun: its objective, as the model believes or as observed (see `lcbo.optimizer.answer`).
         constr: its constrained outcomes by name, likewise.
+        slack: how far every constraint is from its limit at ``x``, by its text; negative where it is broken.
         success: whether it is feasible: as observed, or with the confidence asked for.
         message: what ``x`` is and why the run stopped.
         reason: why the run stopped.
@@ -79,6 +81,7 @@ class Result(_Answer):
         versions: versions of Python and of the packages the numbers depend on.
     """
 
+    slack: dict[str, float]
     message: str
     reason: str
     pof: float

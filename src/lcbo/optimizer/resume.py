@@ -18,7 +18,7 @@ from lcbo.optimizer.log import FEASIBILITY_TOL
 from lcbo.optimizer.recorder import AskEntry, BudgetEntry, Contents
 from lcbo.optimizer.setup import CONFIDENCE, Plan, brought_along, check_problem, read_arguments
 from lcbo.problem import Problem
-from lcbo.problem.sources import rebuild_problem
+from lcbo.problem.sources import rebuild_problem, renumbered
 
 _LINES = 12  # of a difference shown
 # Arguments that run files of before do not have, and what these runs were begun with in today's words.
@@ -32,6 +32,7 @@ def facts_of(plan: Plan) -> dict[str, Any]:
     return {
         **described,
         "source": describe_value(plan.problem.source),
+        "least_design": plan.least_design,
         "fingerprint": describe.fingerprint(described["problem"]),
         "versions": versions(),
     }
@@ -68,6 +69,7 @@ def stored_plan(
         "n_init": meta["n_init"],
         "seed": meta["seed"],
         **{name: stored_argument(meta, name) for name in _ADDED},
+        "least_design": meta.get("least_design", 2),
     }
     return Plan(known, past.first_budget, device, **stored)
 
@@ -98,6 +100,7 @@ def _check_same(past: Contents, problem: Problem | None, given: Mapping[str, Any
         recipes = [_recipe(source) for source in (past.meta["source"], describe_value(problem.source))]
         if all(recipes):
             stored["benchmark"], described["benchmark"] = recipes
+        stored["problem"], described["problem"] = map(renumbered, (stored["problem"], described["problem"]))
     changed = differences(stored, described)
     if changed:
         more = [f"and {len(changed) - _LINES} more"] if len(changed) > _LINES else []

@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lcbo.checks import integer, is_integer, mapping, number, probability
+from lcbo.checks import MOST_POINTS, integer, is_integer, is_number, mapping, number, probability
 from lcbo.errors import ArgumentError
 from lcbo.methods import registry
 from lcbo.methods.protocol import MethodSpec, Setup
 from lcbo.optimizer.log import FEASIBILITY_TOL
 from lcbo.problem import Problem, outcome_value
+from lcbo.text import shown
 from lcbo.types import Array, Evaluation
 
 CONFIDENCE = 0.9  # with which an answer is feasible, unless the user says otherwise
 MOST_CONFIRM = 0.5  # part of a budget
+LEAST_DESIGN = 6  # points of an initial design, where there are variables enough
 
 
 @dataclass(frozen=True)
@@ -41,18 +43,20 @@ class Plan:
     confidence: float = CONFIDENCE
     confirm: float = 0.0
     feasibility_tol: float = FEASIBILITY_TOL
+    least_design: int = LEAST_DESIGN  # 2 in runs begun before few variables got a design of their own
 
     def setup(self) -> Setup:
         """Return all the method gets to know.
 
-        The default size of the initial design is d, at most budget / 4, less the evaluations brought along,
-        and at least 2 and the starts.
+        The default size of the initial design is d, of few variables 2 d + 2 up to 6, at most budget / 4,
+        less the evaluations brought along, and at least 2 and the starts.
         """
         space, budget = self.problem.space, self.budget
         starts = np.zeros((0, space.dim)) if self.x0 is None else space.to_unit(self.x0)
         n_init = self.n_init
         if n_init is None:
-            usual = space.dim if budget is None else min(space.dim, max(2, budget // 4))
+            usual = max(space.dim, min(2 * space.dim + 2, self.least_design))
+            usual = usual if budget is None else min(usual, max(2, budget // 4))
             n_init = max(2, usual - len(self.data), len(starts))
             n_init = n_init if budget is None else min(n_init, budget)
         return Setup(
@@ -91,7 +95,7 @@ def read_arguments(problem: Problem, given: Mapping[str, Any]) -> dict[str, Any]
         "method": read_method,
         "options": lambda value: {} if value is None else dict(mapping("options", value)),
         "x0": lambda value: None if value is None else read_points("x0", value, problem),
-        "n_init": lambda value: None if value is None else integer("n_init", value),
+        "n_init": lambda value: None if value is None else integer("n_init", value, most=MOST_POINTS),
         "data": lambda value: read_data(value, problem),
         "rng": read_seed,
         "confidence": lambda value: probability("confidence", value),
@@ -114,11 +118,12 @@ def check_problem(problem: object) -> Problem:
 
 def read_method(method: object) -> MethodSpec:
     """Return the method of a name, or the one given."""
-    if isinstance(method, MethodSpec):
-        return method
-    if not isinstance(method, str):
-        raise ArgumentError("method", "the name of a method, or a MethodSpec", repr(method))
-    return registry.spec(method)
+    if isinstance(method, str):
+        return registry.spec(method)
+    entry = registry.check_spec(method)
+    if entry.name in registry.names() and registry.spec(entry.name) != entry:
+        raise ArgumentError("method", "a MethodSpec whose name no other method has", repr(entry.name))
+    return entry
 
 
 def read_device(device: object) -> str:
@@ -129,18 +134,24 @@ def read_device(device: object) -> str:
 
 
 def read_path(argument: str, path: object) -> Path:
-    """Return the path of a run file."""
+    """Return the path of a file."""
     if not isinstance(path, str | Path):
         raise ArgumentError(argument, "a path", type(path).__name__)
+    if not str(path) or "\0" in str(path):
+        raise ArgumentError(argument, "a path", repr(str(path)))
     return Path(path)
 
 
 def read_points(argument: str, points: ArrayLike, problem: Problem) -> Array:
     """Return one point or several as ``k x len(variables)``, each within the bounds."""
+    points = _listed_points(argument, points, problem)
     try:
-        array = np.array(points, dtype=np.float64)
+        given = np.array(points)
+        if given.dtype.kind not in "fiu" and not all(map(is_number, given.flat)):
+            raise TypeError
+        array = given.astype(np.float64)
     except (TypeError, ValueError):
-        raise ArgumentError(argument, f"points of {problem.n_variables} numbers", repr(points)) from None
+        raise ArgumentError(argument, f"points of {problem.n_variables} numbers", shown(points)) from None
     array = array[None, :] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[1] != problem.n_variables or not len(array):
         expected = f"one or more points of {problem.n_variables} numbers"
@@ -151,6 +162,24 @@ def read_points(argument: str, points: ArrayLike, problem: Problem) -> Array:
         expected = f"{problem.variables[column]!r} within [{problem.lb[column]:g}, {problem.ub[column]:g}]"
         raise ArgumentError(argument, expected, f"{array[row, column]:g} in point {row}")
     return array
+
+
+def _listed_points(argument: str, points: Any, problem: Problem) -> Any:
+    """Return points given by name as lists of numbers, anything else as it is; a fixed variable may lack."""
+    single = isinstance(points, Mapping)
+    if not single and not (isinstance(points, Sequence) and points and isinstance(points[0], Mapping)):
+        return points
+    fixed = {
+        n: low for n, low, free in zip(problem.variables, problem.lb, problem.free, strict=True) if not free
+    }
+    listed = []
+    for point in [points] if single else points:
+        named = {**fixed, **mapping(argument, point)}
+        if set(named) != set(problem.variables):
+            wrong = sorted(set(named) ^ set(problem.variables))
+            raise ArgumentError(argument, f"a value for each of {', '.join(problem.variables[:20])}", wrong)
+        listed.append([named[name] for name in problem.variables])
+    return listed
 
 
 def read_data(data: Any, problem: Problem) -> list[Evaluation]:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from lcbo.checks import number, probability
+from lcbo.checks import number, probability, truth
 from lcbo.errors import ArgumentError
 from lcbo.terms import Term
 from lcbo.types import Array
@@ -28,6 +28,7 @@ class Objective:
 
     def __post_init__(self) -> None:
         check_name("objective", self.name)
+        truth("objective, maximize", self.maximize)
 
     def __str__(self) -> str:
         return f"{'maximize' if self.maximize else 'minimize'} {self.name}"

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from lcbo.checks import is_number, number
+from lcbo.checks import is_number, number, truth
 from lcbo.errors import ArgumentError, OutcomeError
+from lcbo.problem.calling import ByName, OneByOne, split
 from lcbo.problem.constraint import Constraint, Objective, check_name
 from lcbo.problem.scipy import ConstraintFunction, bounds_array, is_nonlinear_constraint
 from lcbo.problem.space import Space
 from lcbo.terms import Terms
-from lcbo.text import described
+from lcbo.text import Displayed, described
 from lcbo.types import Array
 
 if TYPE_CHECKING:
@@ -41,19 +42,24 @@ class NamedFunction(Protocol):
         """Return the function for the variables of a problem and the outcomes it must give."""
 
 
-class Problem:
+class Problem(Displayed):
     """An objective and constraints on named outcomes of one evaluation, over a box.
 
     Args:
         bounds: ``(low, high)`` per variable as a list, an ``n x 2`` array, a SciPy ``Bounds``, or a
-            mapping from variable name to ``(low, high)``. A variable with ``low == high`` is fixed.
+            mapping from variable name to ``(low, high)``. A variable with ``low == high`` is fixed. Without
+            names the variables are ``x1``, ``x2``, ...
         constraints: `Constraint` objects, texts such as ``"stress <= 40000"``, or SciPy
-            ``NonlinearConstraint`` objects, whose components become the outcomes ``c0``, ``c1``, ...
+            ``NonlinearConstraint`` objects, whose components become the outcomes ``c0``, ``c1``, ... With
+            scalar limits, its function is called once, in the middle of the box, to count them.
         objective: name of the outcome to minimize, or an `Objective`.
         fun: maps a point (1-D float64 array, user units) to a mapping of outcomes by name, or to
             ``(f, c)`` with ``c`` in the order of `outcomes`; to a number when there is nothing beside ``f``.
         noise: standard deviation of every outcome, or by name; names left out are unknown.
         deterministic: says that two evaluations of one point agree.
+        vectorized: ``fun`` takes many points at once, ``n x len(variables)``, and returns ``n`` values per
+            outcome, or a list of ``n`` mappings; a row of NaN is an evaluation that failed.
+        named: ``fun`` takes a mapping from variable name to value; with ``vectorized`` to ``n`` values.
 
     Attributes:
         dim: number ``d`` of free variables, as in `Space` and in the methods.
@@ -67,11 +73,13 @@ class Problem:
         outcomes: names, the objective first, then every constrained outcome once.
         noise: known standard deviations by outcome name.
         deterministic: whether all of them are known to be zero.
+        vectorized: whether a batch of points may be evaluated by one call, `evaluate_many`.
         source: a recipe, as JSON values, from which the problem with its function can be made again;
             ``None`` when the function is the user's own.
     """
 
     source: Mapping[str, Any] | None = None
+    vectorized = False
 
     def __init__(
         self,
@@ -82,6 +90,8 @@ class Problem:
         fun: Callable[[Array], Any] | None = None,
         noise: float | Mapping[str, float] | None = None,
         deterministic: bool = False,
+        vectorized: bool = False,
+        named: bool = False,
     ) -> None:
         self.variables, self.lb, self.ub = _read_bounds(bounds)
         self.space = Space(self.lb, self.ub)
@@ -92,10 +102,11 @@ class Problem:
         self.objective = Objective(objective) if isinstance(objective, str) else objective
         if not isinstance(self.objective, Objective):
             raise ArgumentError("objective", "an outcome name or an Objective", described(objective))
-        self.constraints, functions = _read_constraints(constraints)
+        self.constraints, functions = _read_constraints(constraints, 0.5 * (self.lb + self.ub))
         self.outcomes = _outcome_names(self.objective, self.constraints)
         if shared := set(self.variables) & set(self.outcomes):
             raise ArgumentError("bounds", "variable names other than the outcomes'", sorted(shared))
+        truth("deterministic", deterministic)
         self.noise = _read_noise(noise, deterministic, self.outcomes)
         self.deterministic = all(self.noise.get(name) == 0.0 for name in self.outcomes)
         if fun is not None and not callable(fun):
@@ -105,7 +116,22 @@ class Problem:
         if isinstance(fun, NamedFunction):
             self.source = None if functions else fun.source
             fun = fun.bound_to(self, own)
+        self.vectorized = truth("vectorized", vectorized) and fun is not None
+        if truth("named", named) and fun is not None:
+            fun = ByName(fun, self.variables)
+        if self.vectorized and fun is not None:
+            if functions or hasattr(fun, "outcomes"):
+                expected = "False beside a Command or a NonlinearConstraint, which take one point"
+                raise ArgumentError("vectorized", expected, True)
+            fun = OneByOne(fun)
         self.fun = fun if fun is None or not functions else self._joined(fun, own, functions)
+
+    def __repr__(self) -> str:
+        limits = f"{len(self.constraints)} constraint{'s' * (len(self.constraints) != 1)}"
+        function = "" if self.fun is None else ", with its function"
+        return (
+            f"<{type(self).__name__}: {self.objective} over {self.n_variables} variables, {limits}{function}>"
+        )
 
     @property
     def bounds(self) -> Array:
@@ -128,6 +154,11 @@ class Problem:
         if self.fun is None:
             raise ArgumentError("fun", "a Problem built with fun=...", "a Problem without a function")
         return self.read(self.fun(np.array(x, dtype=np.float64)))
+
+    def evaluate_many(self, X: Array) -> list[Any]:
+        """Return what a ``vectorized`` function returns for every row of ``X``, by one call."""
+        assert isinstance(self.fun, OneByOne)
+        return split(self.fun.many(np.array(X, dtype=np.float64)), len(X))
 
     def continue_after(self, n_ended: int) -> None:
         """Called when a run resumes after ``n_ended`` evaluations; only a random function needs to know."""
@@ -227,7 +258,12 @@ def _read_bounds(bounds: Any) -> tuple[tuple[str, ...], Array, Array]:
     bounds = bounds_array(bounds)
     if isinstance(bounds, str) or not isinstance(bounds, Mapping | Iterable):
         raise ArgumentError("bounds", "a (low, high) pair per variable", described(bounds))
-    pairs = bounds if isinstance(bounds, Mapping) else {f"x{i}": pair for i, pair in enumerate(bounds)}
+    if not isinstance(bounds, Mapping):
+        bounds = list(bounds)
+        if bounds and all(map(is_number, bounds)):
+            expected = "a (low, high) pair per variable (a point to start from is x0=...)"
+            raise ArgumentError("bounds", expected, f"{len(bounds)} numbers")
+    pairs = bounds if isinstance(bounds, Mapping) else {f"x{i}": pair for i, pair in enumerate(bounds, 1)}
     if not pairs:
         raise ArgumentError("bounds", "a (low, high) pair per variable", "none")
     for name in pairs:
@@ -251,8 +287,13 @@ def _read_pair(name: str, pair: Any) -> tuple[float, float]:
     return low, high
 
 
-def _read_constraints(constraints: Any) -> tuple[tuple[Constraint, ...], list[ConstraintFunction]]:
-    """Return the constraints, and the functions of those that SciPy's objects bring along."""
+def _read_constraints(
+    constraints: Any, middle: Array
+) -> tuple[tuple[Constraint, ...], list[ConstraintFunction]]:
+    """Return the constraints, and the functions of those that SciPy's objects bring along.
+
+    How many components such a function has may only show when it is called, in the ``middle`` of the box.
+    """
     single = isinstance(constraints, Constraint | str) or hasattr(constraints, "fun")
     if not single and (isinstance(constraints, Mapping) or not isinstance(constraints, Iterable)):
         raise ArgumentError("constraints", "a list of constraints", described(constraints))
@@ -264,7 +305,8 @@ def _read_constraints(constraints: Any) -> tuple[tuple[Constraint, ...], list[Co
         elif isinstance(entry, str):
             read.append(Constraint.parse(entry))
         elif is_nonlinear_constraint(entry):
-            functions.append(ConstraintFunction(entry, sum(len(f.constraints) for f in functions)))
+            before = sum(len(f.constraints) for f in functions)
+            functions.append(ConstraintFunction(entry, before, middle))
             read += functions[-1].constraints
         else:
             expected = "a Constraint, a text such as 'stress <= 40000' or a SciPy NonlinearConstraint"

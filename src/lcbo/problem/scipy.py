@@ -29,15 +29,19 @@ class ConstraintFunction:
     Args:
         constraint: the SciPy object.
         first: number of its first component among those of all such constraints.
+        middle: point at which its components are counted where the limits are scalars, as SciPy does.
 
     Attributes:
         constraints: one `Constraint` per component.
     """
 
-    def __init__(self, constraint: Any, first: int) -> None:
+    def __init__(self, constraint: Any, first: int, middle: Array) -> None:
         self._fun = constraint.fun
         self.constraints = []
-        for i, (lb, ub) in enumerate(np.broadcast(*np.atleast_1d(constraint.lb, constraint.ub))):
+        limits = np.column_stack(np.broadcast_arrays(*np.atleast_1d(constraint.lb, constraint.ub)))
+        if np.ndim(constraint.lb) == np.ndim(constraint.ub) == 0 and limits[0, 0] != limits[0, 1]:
+            limits = np.repeat(limits, self._size(middle), axis=0)
+        for i, (lb, ub) in enumerate(limits):
             if lb == ub:
                 expected = (
                     "lb < ub; for an equality return the value from fun and use "
@@ -45,6 +49,13 @@ class ConstraintFunction:
                 )
                 raise ArgumentError(f"NonlinearConstraint component {i}", expected, f"lb = ub = {lb:g}")
             self.constraints.append(Constraint(f"c{first + i}", lb=float(lb), ub=float(ub)))
+
+    def _size(self, x: Array) -> int:
+        """Return the number of components at a point; one where it cannot be told."""
+        try:
+            return max(1, np.atleast_1d(self._fun(x.copy())).size)
+        except Exception:  # an evaluation may fail anywhere; one that has another size later says so
+            return 1
 
     def __call__(self, x: Array) -> dict[str, Any]:
         """Return the components at ``x`` by name."""

@@ -19,6 +19,7 @@ from lcbo.problem.problem import Problem
 _MAKERS = {
     "name": "lcbo.problems.registry:from_source",
     "command": "lcbo.evaluation.command.problem_file:from_source",
+    "function": "lcbo.evaluation.python_file:from_source",
 }  # by the key of a recipe; each maps (recipe, description) to the problem
 
 
@@ -39,12 +40,14 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
 
 def plain_problem(description: Mapping[str, Any], fun: Callable[..., Any] | None = None) -> Problem:
     """Return the problem of a description, with a function or without."""
+    source: Mapping[str, Any] = getattr(fun, "source", None) or {}
     return Problem(
         {name: tuple(pair) for name, pair in description["variables"].items()},
         [Constraint(**c) for c in description["constraints"]],
         Objective(**description["objective"]),
         fun=fun,
         noise=description["noise"],
+        **{key: source[key] for key in ("named", "vectorized") if key in source},
     )
 
 
@@ -62,9 +65,18 @@ def rebuild_problem(description: Mapping[str, Any], recipe: Mapping[str, Any] | 
     """Return a problem, with its function where there is a recipe that still gives this problem."""
     with suppress(LcboError, ImportError):
         problem = from_recipe(recipe or {}, description)
-        if problem is not None and _same(describe_problem(problem), description):
+        if problem is not None and _same(describe_problem(problem), renumbered(description)):
+            problem.variables = tuple(description["variables"])  # a run keeps the names it has
             return problem
     return plain_problem(description)
+
+
+def renumbered(description: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a description whose unnamed variables are ``x1``, ``x2``, ...; they began at ``x0`` once."""
+    bounds = description["variables"]
+    if list(bounds) != [f"x{i}" for i in range(len(bounds))]:
+        return description
+    return {**description, "variables": {f"x{i}": pair for i, pair in enumerate(bounds.values(), 1)}}
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -86,7 +86,7 @@ def bent_ticks(low: float, high: float, bend: float) -> list[float]:
 def bend_of(values: ArrayLike) -> float:
     """Return the typical size of the later values where some are over 20 times as large, else 0."""
     v = np.abs(np.asarray(values, dtype=np.float64))
-    v = v[np.isfinite(v) & (v > 0.0)]
+    v = np.minimum(v[np.isfinite(v) & (v > 0.0)], 1e200)
     if not v.size:
         return 0.0
     typical = float(np.median(v[-max(v.size // 2, 1) :]))

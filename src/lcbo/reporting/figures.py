@@ -10,6 +10,7 @@ import numpy as np
 
 from lcbo.reporting.chart import Chart, bend_of, limits, wants_log
 from lcbo.reporting.format import number, one_line
+from lcbo.reporting.page import breakable
 from lcbo.text import brief
 from lcbo.types import Array
 
@@ -31,13 +32,14 @@ TRACE_TITLES = {
     "failures": "Failures of the trust region in a row",
 }
 _SLACKS, _BARS, _DESIGNS, _AXES = 8, 15, 20, 60
+_LABEL = 28  # characters of a name in a picture; the whole of it stands in a table
 
 
 def figure(title: str, picture: str, caption: str = "", *, wide: bool = False) -> str:
     """Return a figure with its heading and a sentence on how to read it."""
     note = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
     kind = ' class="wide"' if wide else ""
-    return f"<figure{kind}><h3>{escape(title)}</h3><div>{picture}</div>{note}</figure>"
+    return f"<figure{kind}><h3>{breakable(title)}</h3><div>{picture}</div>{note}</figure>"
 
 
 def convergence(problem: Problem, history: EvaluationTable, reference: float | None, noisy: bool) -> str:
@@ -141,13 +143,17 @@ def sensitivity(problem: Problem, belief: Belief, tightest: Sequence[Constraint]
 def bars(names: Sequence[str], values: Array, spread: Array) -> str:
     """Return horizontal bars around zero, with a whisker of one standard deviation."""
     reach = float(np.max(np.abs(values) + spread)) or 1.0
-    height, middle, half = 22, 282.0, 140.0
+    shown = [brief(one_line(name), _LABEL) for name in names]
+    room = max(70.0, 7.5 * max(map(len, shown)))  # for the names
+    height, half = 22, (506.0 - room) / 2 - 50.0
+    middle = room + 16.0 + half
     parts = []
     for i, (name, value, sd) in enumerate(zip(names, values, spread, strict=True)):
         y, end, arm = 8 + height * i, middle + half * value / reach, half * sd / reach
         left, width = min(middle, end), abs(end - middle)
         kind = "up" if value >= 0 else "down"
-        parts.append(f'<text class="end" x="128" y="{y + 13}">{escape(brief(one_line(name), 17))}</text>')
+        title = f"<title>{escape(name)}</title>" if shown[i] != name else ""
+        parts.append(f'<text class="end" x="{room:g}" y="{y + 13}">{escape(shown[i])}{title}</text>')
         box = f'x="{left:.1f}" y="{y + 2}" width="{width:.1f}" height="14" rx="2"'
         parts.append(f'<rect class="{kind}" {box}/>')
         parts.append(f'<path class="whisker" d="M{end - arm:.1f} {y + 9}H{end + arm:.1f}"/>')
@@ -174,11 +180,15 @@ def parallel(problem: Problem, history: EvaluationTable, x: Array) -> str:
         heights = bottom - u * (bottom - top)
         path = "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(across, heights, strict=True))
         parts.append(f'<path class="line {style}" d="M{path}"/>')
+    longest = 4
     for at, index in zip(across, free, strict=True):
-        name = escape(brief(one_line(problem.variables[index]), 12))
+        name = brief(one_line(problem.variables[index]), _LABEL)
+        longest = max(longest, len(name))
         turn = f"translate({at + 4:.1f} {bottom + 12}) rotate(-60)"
-        parts.append(f'<text class="end" transform="{turn}">{name}</text>')
-    svg = f'<svg viewBox="0 0 1060 290" role="img" aria-label="the best designs">{"".join(parts)}</svg>'
+        parts.append(f'<text class="end" transform="{turn}">{escape(name)}</text>')
+    left, height = 4.0 * longest, bottom + 24.0 + 6.5 * longest
+    box = f"{-left:g} 0 {1060 + left:g} {height:g}"
+    svg = f'<svg viewBox="{box}" role="img" aria-label="the best designs">{"".join(parts)}</svg>'
     caption = (
         f"The answer (bold) and the {len(cube)} best feasible evaluations; every variable runs from its "
         "lower bound (bottom) to its upper bound (top). Where lines spread, good designs differ there."

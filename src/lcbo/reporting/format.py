@@ -55,9 +55,8 @@ def summary(problem: Problem) -> str:
 
 
 def next_command(run: StoredRun) -> str:
-    """Return the command that continues a run: ``ask`` where its function is not known, else ``resume``."""
+    """Return the command that continues a run: ``resume`` where its function is known and the budget is."""
     at, file = run.status, shlex.quote(str(run.path))
-    if run.problem.fun is None:
+    if run.problem.fun is None or at.budget is None:
         return f"lcbo ask {file}"
-    spent = at.budget is not None and at.ended >= at.budget
-    return f"lcbo resume {file}" + (f" --budget {2 * (at.budget or 0)}" if spent else "")
+    return f"lcbo resume {file}" + (f" --budget {2 * at.budget}" if at.ended >= at.budget else "")

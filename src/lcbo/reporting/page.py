@@ -6,6 +6,7 @@ cannot do harm even where an escape is forgotten.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
@@ -13,16 +14,22 @@ from importlib.resources import files
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def page(title: str, body: Iterable[str]) -> str:
-    """Return the whole page; ``body`` holds HTML."""
+def page(title: str, body: Iterable[str], every: float | None = None) -> str:
+    """Return the whole page; ``body`` holds HTML. A browser loads it again ``every`` so many seconds."""
+    again = "" if every is None else f'<meta http-equiv="refresh" content="{max(1, round(every))}">'
     style = (files("lcbo.reporting") / "report.css").read_text(encoding="utf-8")
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{style}</style></head>\n"
+        f"{again}<title>{escape(title)}</title><style>{style}</style></head>\n"
         f"<body><main>\n{chr(10).join(part for part in body if part)}\n</main></body></html>\n"
     )
+
+
+def breakable(text: object) -> str:
+    """Return plain text as HTML in which a long name may go on in the next line, after a part of it."""
+    return re.sub(r"(?<=[_/])(?=\w)", "<wbr>", escape(str(text)))
 
 
 def section(title: str, *parts: str) -> str:
@@ -39,7 +46,7 @@ def columns(parts: Sequence[str]) -> str:
 def tiles(entries: Iterable[tuple[str, str]]) -> str:
     """Return the figures a reader looks for first, as ``(value, meaning)``."""
     cells = "".join(
-        f"<div><b>{escape(value)}</b><span>{escape(name)}</span></div>" for value, name in entries
+        f"<div><b>{escape(value)}</b><span>{breakable(name)}</span></div>" for value, name in entries
     )
     return f'<div class="tiles">{cells}</div>'
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from lcbo.errors import ArgumentError
 from lcbo.optimizer.result import Result
+from lcbo.optimizer.setup import read_path
+from lcbo.reporting.format import counted, one_line
+from lcbo.text import brief
 
 if TYPE_CHECKING:
     from lcbo.optimizer.log import EvaluationTable
@@ -35,7 +39,7 @@ def plot_convergence(
         reference: a value to draw as a line, such as the best known.
         label: name of the objective on the axis.
     """
-    figure = Figure(figsize=(7.0, 4.0), layout="constrained")
+    figure = Figure(figsize=(8.0, 4.0), layout="constrained")
     axes = figure.add_subplot()
     _draw_convergence(axes, result, reference, label)
     axes.set_xlabel("evaluations")
@@ -47,11 +51,12 @@ def plot_run(run: StoredRun, path: str | Path | None = None) -> Figure:
     """Return a figure of convergence and constraint slacks over evaluations; written to ``path`` if given."""
     problem, result = run.problem, run.result()
     best = getattr(problem, "best_known", None)
-    rows = 2 if problem.constraints else 1
-    figure = Figure(figsize=(7.0, 3.4 * rows), layout="constrained")
+    two = any(np.isfinite(result.history.outcomes[c.name]).any() for c in problem.constraints)
+    rows = 2 if two else 1
+    figure = Figure(figsize=(8.0, 3.4 * rows), layout="constrained")
     axes = figure.add_subplot(rows, 1, 1)
     _draw_convergence(axes, result, None if best is None else best.value, problem.objective.name)
-    if problem.constraints:
+    if two:
         axes = figure.add_subplot(rows, 1, 2, sharex=axes)
         _draw_slacks(axes, problem, result.history, run.log.scale())
     axes.set_xlabel("evaluations")
@@ -71,9 +76,19 @@ def _draw_convergence(axes: Axes, result: Result, reference: float | None, label
     if reference is not None:
         axes.axhline(reference, color="black", lw=1, ls="--", label=f"best known {reference:.5g}")
     axes.set_ylabel(_verbatim(label))
-    axes.set_title(f"{result.method}: {result.fun:.5g} after {result.nfev} evaluations")
+    failed = history.failed != ""
+    if failed.any():
+        edge = axes.get_xaxis_transform()  # along the bottom, wherever the values are
+        at = np.full(int(failed.sum()), 0.03)
+        axes.plot(number[failed], at, "x", color="tab:red", ms=4, transform=edge, label="failed")
+    if not np.isfinite(values).any():
+        axes.text(0.5, 0.5, "no evaluation has succeeded", ha="center", color="0.4", transform=axes.transAxes)
+        axes.set_yticks([])
+    axes.set_xlim(0.0, max(len(history), 1) * 1.02)
+    found = "nothing succeeded" if result.x is None else f"{result.fun:.5g}"
+    axes.set_title(f"{result.method}: {found} after {counted(result.nfev, 'evaluation')}")
     axes.grid(alpha=0.3)
-    axes.legend(frameon=False)
+    _beside(axes)
 
 
 def _draw_slacks(axes: Axes, problem: Problem, history: EvaluationTable, scale: dict[str, float]) -> None:
@@ -82,7 +97,8 @@ def _draw_slacks(axes: Axes, problem: Problem, history: EvaluationTable, scale: 
     rooms = []
     for constraint in problem.constraints:
         room = constraint.slack(history.outcomes[constraint.name])
-        rooms.append((room / scale[constraint.name], str(constraint)))
+        words = str(constraint).replace(constraint.name, brief(one_line(constraint.name), 28))
+        rooms.append((room / scale[constraint.name], words))
     rooms.sort(key=lambda room: np.nanmedian(room[0][-50:]) if np.isfinite(room[0][-50:]).any() else np.inf)
     for room, name in rooms[:_SLACKS]:
         axes.plot(number, room, ".", ms=3, label=_verbatim(name))
@@ -90,7 +106,13 @@ def _draw_slacks(axes: Axes, problem: Problem, history: EvaluationTable, scale: 
     axes.set_yscale("symlog", linthresh=0.1)
     axes.set_ylabel("slack [sd], below 0 violated")
     axes.grid(alpha=0.3)
-    axes.legend(frameon=False, fontsize=8, markerscale=3)
+    _beside(axes, markerscale=3)
+
+
+def _beside(axes: Axes, **settings: Any) -> None:
+    """Put the legend beside the picture, where it hides nothing; long names are shortened."""
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0), **settings)
 
 
 def _verbatim(text: str) -> str:
@@ -101,7 +123,8 @@ def _verbatim(text: str) -> str:
 def _save(figure: Figure, path: str | Path | None) -> None:
     if path is None:
         return
+    path = read_path("path", path)
     known = sorted(figure.canvas.get_supported_filetypes())
-    if Path(path).suffix.removeprefix(".").lower() not in known:
+    if path.suffix.removeprefix(".").lower() not in known:
         raise ArgumentError("path", f"a file ending in {', '.join(known)}", repr(str(path)))
     figure.savefig(path, dpi=150)

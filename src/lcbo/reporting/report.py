@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shlex
 from collections import Counter
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,9 +16,11 @@ import numpy as np
 
 from lcbo.errors import ModelError
 from lcbo.optimizer.recorder import BudgetEntry
+from lcbo.optimizer.setup import read_path
 from lcbo.reporting import figures
 from lcbo.reporting.format import counted, moment, next_command, number, one_line, run_name, sentences
 from lcbo.reporting.page import (
+    breakable,
     code,
     columns,
     facts,
@@ -36,24 +40,36 @@ if TYPE_CHECKING:
     from lcbo.problem import Constraint
     from lcbo.store.stored_run import StoredRun
 
-_ROWS = 30  # variables shown at once; the rest is folded
+_ROWS, _LIMITS = 30, 12  # variables and constraints shown at once; the rest is folded
 
 
-def write_report(run: StoredRun, path: str | Path) -> Path:
-    """Write the page of a run and return its path."""
-    target = Path(path)
-    target.write_text(report(run), encoding="utf-8")
+def write_report(run: StoredRun, path: str | Path, every: float | None = None) -> Path:
+    """Write the page of a run and return its path.
+
+    With ``every`` a browser loads it again every so many seconds; it then never sees half a page.
+    """
+    target = read_path("path", path)
+    if every is None:
+        target.write_text(report(run), encoding="utf-8")
+        return target
+    fresh = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        fresh.write_text(report(run, every), encoding="utf-8")
+        fresh.replace(target)
+    finally:
+        fresh.unlink(missing_ok=True)
     return target
 
 
-def report(run: StoredRun) -> str:
+def report(run: StoredRun, every: float | None = None) -> str:
     """Return the page of a run, whatever state it is in: empty, all failed, running, without a model."""
     result = run.result()
     tightest = _tightest(run, result)
     body = [_header(run, result), _tiles(run, result), _answer(run, result, tightest)]
     body += [_progress(result, tightest), _sensitivity(run, result, tightest)]
     body += [part(run) for part in (_method, _failures, _times, _problem, _settings, _continue)]
-    return page(f"{run_name(run)}: report", body)
+    at = run.status
+    return page(f"{run_name(run)}: report ({at.ended} of {at.budget or 'open'})", body, every)
 
 
 def _header(run: StoredRun, result: Result) -> str:
@@ -71,7 +87,7 @@ def _header(run: StoredRun, result: Result) -> str:
     )
     if at.writing:
         words += f" The run is going on: {at.writer} is writing to it."
-    return f"<header><h1>{escape(run_name(run))}{badge}</h1>{note(sentences(words))}</header>"
+    return f"<header><h1>{breakable(run_name(run))}{badge}</h1>{note(sentences(words))}</header>"
 
 
 def _tiles(run: StoredRun, result: Result) -> str:
@@ -100,7 +116,7 @@ def _answer(run: StoredRun, result: Result, tightest: list[Constraint]) -> str:
     problem = run.problem
     share = (result.x - problem.lb) / np.where(problem.ub > problem.lb, problem.ub - problem.lb, 1.0)
     rows = [
-        (escape(name), number(x), place(s) if free else "fixed", number(low), number(high))
+        (breakable(name), number(x), place(s) if free else "fixed", number(low), number(high))
         for name, x, s, free, low, high in zip(
             problem.variables, result.x, share, problem.free, problem.lb, problem.ub, strict=True
         )
@@ -135,11 +151,14 @@ def _limits(result: Result, tightest: list[Constraint]) -> str:
         verdict = '<span class="ok">holds</span>' if room >= 0.0 else '<span class="bad-text">violated</span>'
         if math.isnan(room):
             verdict = "not known"
-        row = [escape(str(constraint)), verdict, number(value), number(float(f"{room:.4g}"))]
+        row = [breakable(constraint), verdict, number(value), number(float(f"{room:.4g}"))]
         if result.multipliers:
             row.append(number(float(f"{result.multipliers[constraint.name]:.4g}")))
         rows.append(row)
-    return "<h3>Constraints at the answer</h3>" + table(head, rows, (2, 3, 4)) + note(words)
+    drawn = table(head, rows[:_LIMITS], (2, 3, 4))
+    if len(rows) > _LIMITS:
+        drawn += fold(f"the other {len(rows) - _LIMITS} constraints", table(head, rows[_LIMITS:], (2, 3, 4)))
+    return "<h3>Constraints at the answer</h3>" + drawn + note(words)
 
 
 def _stationarity(result: Result) -> str:
@@ -244,16 +263,22 @@ def _problem(run: StoredRun) -> str:
         noise = "unknown, learned from the run"
     rows = [
         ("objective", escape(str(problem.objective))),
-        ("constraints", "<br>".join(escape(str(c)) for c in problem.constraints[:50]) or "none"),
+        ("constraints", _listed(problem.constraints)),
         ("variables", f"{problem.n_variables}, of which {fixed} fixed" if fixed else str(problem.dim)),
         ("noise (standard deviation)", escape(noise)),
     ]
     box = [
-        (escape(name), number(low), number(high))
+        (breakable(name), number(low), number(high))
         for name, low, high in zip(problem.variables, problem.lb, problem.ub, strict=True)
     ]
     bounds = fold("bounds of all variables", table(("variable", "low", "high"), box, (1, 2)))
     return section("Problem", facts(rows), bounds)
+
+
+def _listed(constraints: Sequence[Constraint]) -> str:
+    texts = [breakable(c) for c in constraints]
+    rest = fold(f"{len(texts) - _LIMITS} more", "<br>".join(texts[_LIMITS:])) if len(texts) > _LIMITS else ""
+    return ("<br>".join(texts[:_LIMITS]) or "none") + rest
 
 
 def _settings(run: StoredRun) -> str:

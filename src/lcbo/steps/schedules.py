@@ -44,6 +44,7 @@ def at(schedule: Schedule, k: int, argument: str = "schedule") -> float:
         return number(argument, schedule, 0.0)
     try:
         value = schedule(k)
-    except TypeError as error:
-        raise ArgumentError(argument, "a number or a function of the iteration k", str(error)) from error
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ArgumentError(argument, "a number or a function of the iteration k", reason) from error
     return number(f"{argument} at k = {k}", value, 0.0)

@@ -17,6 +17,7 @@ returns. A run that was closed is one plain file; while it is written, a log lie
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import sqlite3
@@ -30,9 +31,11 @@ from lcbo.errors import RunInUseError, StoreError
 from lcbo.optimizer.recorder import AskEntry, TellEntry
 from lcbo.store import database
 from lcbo.store.database import check, clear_errors, connect, exists, require_run_file
+from lcbo.store.origin import origin_of
 from lcbo.store.owner import Owner
 from lcbo.store.records import StoredContents, contents_in, meta_in, owner_in, put
 
+logger = logging.getLogger(__name__)
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, seal INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE owner (
@@ -81,7 +84,7 @@ class Store:
         """Make a new run file; it appears complete or not at all."""
         if exists(path):
             raise StoreError(f"{path}: exists already; Optimizer.open(path) goes on with a run")
-        facts = {"created": time.time(), **meta}
+        facts = {"created": time.time(), "origin": origin_of(path), **meta}
         with clear_errors(path, "created"):
             fresh = database.temporary_sibling(path)
             try:
@@ -113,6 +116,7 @@ class Store:
             except BaseException:
                 db.close()
                 raise
+        logger.info("%s: opened for writing", path)
         return cls(path, db, owner)
 
     def close(self) -> None:
@@ -120,6 +124,7 @@ class Store:
         if self._db is None or self.owner.pid != os.getpid():
             return  # a fork must not change anything for its parent, so it does not even disconnect
         db, self._db = self._db, None
+        logger.info("%s: closed", self.path)
         _opened.discard(self)
         with suppress(sqlite3.Error):
             db.execute("DELETE FROM owner WHERE token = ?", [self.owner.token])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -15,11 +17,12 @@ from lcbo.optimizer.optimizer import Optimizer
 from lcbo.optimizer.recorder import AskEntry, LogEntry, TellEntry
 from lcbo.optimizer.result import Result
 from lcbo.optimizer.resume import stored_argument
-from lcbo.optimizer.setup import brought_along
+from lcbo.optimizer.setup import brought_along, read_path
 from lcbo.problem import Problem
 from lcbo.problem.sources import rebuild_problem
 from lcbo.store.owner import Owner
 from lcbo.store.store import read
+from lcbo.text import Displayed
 from lcbo.types import Candidate, Record
 
 if TYPE_CHECKING:
@@ -43,11 +46,11 @@ class Status:
     writing: bool | None  # whether it is alive; None when that cannot be known from here
 
 
-class StoredRun:
+class StoredRun(Displayed):
     """A stored run as it was when this object was made; nothing here writes to it."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = read_path("path", path)
         self._contents = read(self.path)
 
     def __repr__(self) -> str:
@@ -148,10 +151,17 @@ class StoredRun:
         )
 
     def export(self, path: str | Path) -> Path:
-        """Write the history to a ``.csv`` or ``.parquet`` file and return its path."""
-        target = Path(path)
+        """Write the history to a ``.csv``, ``.json`` or ``.parquet`` file and return its path.
+
+        JSON is a list with an object per evaluation; what is missing is ``null``.
+        """
+        target = read_path("path", path)
         if target.suffix == ".csv":
             self.history.to_csv(target)
+        elif target.suffix == ".json":
+            rows = self.history.reset_index().to_dict("records")
+            plain = [{str(name): _plain(value) for name, value in row.items()} for row in rows]
+            target.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
         elif target.suffix == ".parquet":
             try:
                 self.history.to_parquet(target)
@@ -159,8 +169,14 @@ class StoredRun:
                 expected = "the package pyarrow for Parquet; or a .csv file"
                 raise ArgumentError("path", expected, target) from error
         else:
-            raise ArgumentError("path", "a file ending in .csv or .parquet", repr(str(path)))
+            raise ArgumentError("path", "a file ending in .csv, .json or .parquet", repr(str(path)))
         return target
+
+
+def _plain(value: Any) -> Any:
+    """Return a cell as a JSON value."""
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def open_run(path: str | Path) -> StoredRun:

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import torch
 from threadpoolctl import threadpool_info
@@ -47,9 +48,9 @@ def fresh_process(*subjects: Subject) -> None:
         registered = name in registry.names() and registry.spec(name) is subject.spec
         sent.append((name if registered else subject.spec, subject.options))
     try:
-        message = pickle.dumps(sys.path) + pickle.dumps(sent)
+        message = pickle.dumps(sys.path) + cloudpickle.dumps(sent)  # also what a script itself defines
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise AssertionError(f"a fresh process cannot import what builds the method: {error}") from error
+        raise AssertionError(f"what builds the method cannot be sent to a fresh process: {error}") from error
     code = "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer)\n"
     code += "from lcbo.testing.reproducibility import _answer; _answer(pickle.load(sys.stdin.buffer))"
     done = subprocess.run([sys.executable, "-c", code], input=message, capture_output=True, check=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
@@ -10,14 +11,15 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from itertools import count
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Self
 
 from lcbo.checks import positive
 from lcbo.errors import ArgumentError, EvaluationError, OutcomeError
-from lcbo.evaluation.command import exchange
+from lcbo.evaluation.command import exchange, search
 from lcbo.evaluation.command.exchange import STDERR, STDOUT, last_lines, placeholders, render, text_of
 from lcbo.evaluation.evaluate import current
 from lcbo.evaluation.processes import kill_members, kill_tree
@@ -25,6 +27,8 @@ from lcbo.problem import Problem, not_finite
 from lcbo.types import Array
 
 KEEP = ("all", "failed", "none")
+OUTPUT_LIMIT = search.READ_LIMIT  # bytes of any file the outcomes are read from
+_LOOK = 0.1  # seconds between looks at how much has been written
 _FILLED_IN = ("folder", "variables", "outcomes")  # fields that are not a problem file's
 
 
@@ -34,7 +38,8 @@ class Command:
 
     Every evaluation has a working directory of its own. The parameters are written there, the program runs
     there, and its outcomes are read from there. A non-zero exit, a timeout, output that is missing or cannot
-    be read, and a value that is not finite are failed evaluations, recorded with the last lines of stderr.
+    be read, more than 64 MB of output and a value that is not finite are failed evaluations, recorded with
+    the last lines of stderr.
 
     All fields but ``variables`` and ``outcomes`` can stand in the ``[command]`` table of a problem file.
 
@@ -43,7 +48,8 @@ class Command:
             of a variable, ``{{ name:.6g }}`` formats it.
         parameters: name of a JSON file for the parameters, ``{"name": value, ...}``. By default
             ``parameters.json``, or none where there are templates or placeholders in ``run``.
-        templates: files to write, by name, from templates with placeholders.
+        templates: files to write, by name, from templates with placeholders. All files are written into the
+            working directory; a name that leads out of it is refused.
         files: further files and directories to copy into the working directory.
         output: where the outcomes are: ``stdout``, or the name of a file the program writes. Without
             patterns it holds a JSON object; on stdout the last line that is one counts.
@@ -124,7 +130,7 @@ class Command:
 
     def __call__(self, x: Array) -> dict[str, Any]:
         """Return the outcomes of one point, or raise `EvaluationError` with why and where the files are."""
-        names = self.variables or tuple(f"x{i}" for i in range(len(x)))
+        names = self.variables or tuple(f"x{i}" for i in range(1, len(x) + 1))
         values = dict(zip(names, map(float, x), strict=True))
         place = self._working_directory()
         try:
@@ -144,6 +150,21 @@ class Command:
     @property
     def _lines(self) -> Sequence[str]:
         return [self.run] if isinstance(self.run, str) else self.run
+
+    @property
+    def _searches(self) -> list[tuple[str, str, str]]:
+        """Outcome, pattern and file of every pattern."""
+        own = {name: entry for name, entry in self.patterns.items() if isinstance(entry, str)}
+        stated = {name: entry for name, entry in self.patterns.items() if isinstance(entry, Mapping)}
+        return [
+            *((name, pattern, self.output) for name, pattern in own.items()),
+            *((name, entry["pattern"], entry["file"]) for name, entry in stated.items()),
+        ]
+
+    @property
+    def _outputs(self) -> set[str]:
+        """The files the outcomes are read from."""
+        return {file for _, _, file in self._searches} or {self.output}
 
     @property
     def _parameters(self) -> str | None:
@@ -182,6 +203,7 @@ class Command:
             else:
                 shutil.copy2(path, place / path.name)
         for name, source in self.templates.items():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_text(render(self._text_of(source), values), encoding="utf-8")
         if self._parameters is not None:
             (place / self._parameters).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
@@ -207,10 +229,7 @@ class Command:
             except OSError as error:
                 raise EvaluationError(f"the command cannot be started: {error}") from error
             try:
-                code = process.wait(self.timeout)
-            except subprocess.TimeoutExpired:
-                reason = f"timeout: the command did not end within {self.timeout:g} s"
-                raise EvaluationError(reason + last_lines(place)) from None
+                code = self._watched(process, place)
             finally:
                 if process.returncode is None:
                     kill_tree(process.pid)
@@ -221,14 +240,30 @@ class Command:
             how = f"ended with exit code {code}" if code > 0 else f"died of {signal.Signals(-code).name}"
             raise EvaluationError(f"the command {how}{last_lines(place)}")
 
+    def _watched(self, process: subprocess.Popen[bytes], place: Path) -> int:
+        """Return the exit code of the program; raise when it takes too long or writes too much."""
+        until = math.inf if self.timeout is None else time.monotonic() + self.timeout
+        files = {STDOUT, STDERR, *(str(exchange.output_path(place, file)) for file in self._outputs)}
+        while True:
+            left = until - time.monotonic()
+            if left <= 0.0:
+                reason = f"timeout: the command did not end within {self.timeout:g} s"
+                raise EvaluationError(reason + last_lines(place))
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(min(left, _LOOK))
+            for path in map(place.joinpath, files):
+                if path.is_file() and path.stat().st_size > OUTPUT_LIMIT:
+                    size = f"{OUTPUT_LIMIT >> 20} MB"
+                    raise EvaluationError(f"{path.name}: more than {size} of output{last_lines(place)}")
+            if process.returncode is not None:
+                return process.returncode
+
     def _read(self, place: Path) -> dict[str, Any]:
         read: dict[str, Any] = {}
         if not self.patterns:
             read = exchange.json_object(self.output, text_of(place, self.output))
-        for name, entry in self.patterns.items():
-            stated = {"file": self.output, "pattern": entry} if isinstance(entry, str) else entry
-            text = text_of(place, stated["file"])
-            read[name] = exchange.last_match(name, stated["pattern"], stated["file"], text)
+        else:
+            read |= exchange.last_matches(place, self._searches)
         missing = [name for name in self.outcomes if name not in read]
         if missing:
             came = f"{', '.join(map(repr, read)) or 'nothing'} (files: {place})"
@@ -255,6 +290,14 @@ def _check_fields(command: Command) -> None:
         if not right:
             raise ArgumentError(name, expected, repr(getattr(command, name)))
     positive("timeout", command.timeout)
+    written = [("templates", name) for name in command.templates]
+    written += [("files", Path(name).expanduser().name) for name in command.files]
+    written += [("parameters", command.parameters)] if command.parameters is not None else []
+    for field_name, name in written:
+        path = PurePath(name)
+        if not name or "\0" in name or path.is_absolute() or ".." in path.parts or path == PurePath("."):
+            expected = "names of files within the working directory"
+            raise ArgumentError(field_name, expected, repr(name))
     for name, entry in command.patterns.items():
         _check_pattern(f"patterns, {name!r}", entry)
 
@@ -262,7 +305,7 @@ def _check_fields(command: Command) -> None:
 def _check_pattern(where: str, entry: Any) -> None:
     pattern = entry
     if isinstance(entry, Mapping):
-        if set(entry) != {"file", "pattern"}:
+        if set(entry) != {"file", "pattern"} or not isinstance(entry["file"], str):
             raise ArgumentError(where, "a text, or a table with file and pattern", repr(entry))
         pattern = entry["pattern"]
     try:

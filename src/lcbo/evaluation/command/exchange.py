@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections import deque
-from collections.abc import Iterable, Mapping
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lcbo.errors import ArgumentError, EvaluationError
+from lcbo.evaluation.command import search
 
 STDOUT, STDERR = "stdout.txt", "stderr.txt"
-_READ_LIMIT = 64 << 20  # bytes from the end of a file
+SEARCH_SECONDS = 30.0  # that all patterns of one evaluation may take
 _LAST_LINES, _LAST_CHARACTERS = 15, 1_500
 _PLACEHOLDER = re.compile(r"\{\{\s*([^{}:]*?)\s*(?::\s*([^{}]*?)\s*)?\}\}")
 _FORTRAN_EXPONENT = re.compile(r"(?<=[\d.])[dD](?=[+-]?\d)")  # 1.5D+03
@@ -51,13 +53,15 @@ def check(where: str, text: str, names: Iterable[str]) -> set[str]:
     return set(placeholders(text))
 
 
+def output_path(place: Path, file: str) -> Path:
+    """Return where an output is: ``stdout``, or a file in the working directory."""
+    return place / (STDOUT if file == "stdout" else file)
+
+
 def text_of(place: Path, file: str) -> str:
-    """Return the text of an output, ``stdout`` or a file in the working directory; of a huge one the end."""
-    path = place / (STDOUT if file == "stdout" else file)
+    """Return the text of an output; of a huge one the end."""
     try:
-        with path.open("rb") as stream:
-            stream.seek(max(0, path.stat().st_size - _READ_LIMIT))
-            return stream.read().decode(errors="replace")
+        return search.end_of(output_path(place, file))
     except OSError as error:
         reason = f"{file}: the command did not write it ({error.strerror})"
         raise EvaluationError(reason + last_lines(place)) from None
@@ -77,12 +81,41 @@ def json_object(file: str, text: str) -> dict[str, Any]:
     raise EvaluationError(f"{file}: expected a JSON object with the outcomes; got {end!r}")
 
 
-def last_match(name: str, pattern: str, file: str, text: str) -> float:
-    """Return the number in the first group of the last match: programs that iterate print many."""
-    matches = deque(re.finditer(pattern, text, re.MULTILINE), maxlen=1)
-    if not matches:
+def last_matches(place: Path, patterns: Sequence[tuple[str, str, str]]) -> dict[str, float]:
+    """Return by outcome the number in the first group of the last match: programs that iterate print many.
+
+    ``patterns`` are ``(outcome, pattern, file)``. The search has a process of its own that is killed when
+    it takes too long: a pattern such as ``(a+)+b`` may take longer than anybody waits.
+    """
+    for _, _, file in patterns:
+        if not output_path(place, file).is_file():
+            text_of(place, file)  # raises with the reason
+    searches = [(pattern, str(output_path(place, file))) for _, pattern, file in patterns]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", search.__file__],
+            input=json.dumps(searches),
+            capture_output=True,
+            text=True,
+            timeout=SEARCH_SECONDS,
+            start_new_session=True,  # Ctrl-C is for the run to deal with
+        )
+    except subprocess.TimeoutExpired:
+        listed = ", ".join(repr(pattern) for _, pattern, _ in patterns)
+        reason = f"patterns: no end of the search for {listed} in {SEARCH_SECONDS:g} s"
+        raise EvaluationError(reason) from None
+    if done.returncode:
+        raise EvaluationError(f"patterns: the search failed: {done.stderr[-500:].strip()}")
+    return {
+        name: _matched(name, pattern, file, found)
+        for (name, pattern, file), found in zip(patterns, json.loads(done.stdout), strict=True)
+    }
+
+
+def _matched(name: str, pattern: str, file: str, found: str | None) -> float:
+    if found is None:
         raise EvaluationError(f"outcome {name!r}: no match of {pattern!r} in {file}")
-    number = _FORTRAN_EXPONENT.sub("e", matches[0].group(1))
+    number = _FORTRAN_EXPONENT.sub("e", found)
     try:
         return float(number)
     except ValueError:

@@ -6,13 +6,16 @@ Tables and keys
     noise           standard deviation of every outcome, or by name; or ``deterministic = true``
     [variables]     by name: ``[low, high]``, or ``{ low = .., high = .., count = n }`` for name1 .. name<n>
     [start]         a point to evaluate first, by variable (or by the name of a counted group)
-    [command]       how to run the simulator, see `lcbo.Command`; without it the run is for ask and tell
+    [command]       how to run the simulator, see `lcbo.Command`
+    function        or a Python function, ``"model.py:simulate"``; with ``named = true`` it gets a mapping,
+                    with ``vectorized = true`` many points at once; without either the run is for ask and tell
     [run]           budget, method, seed and the like: what the command line does not say otherwise
     [options]       options of the method
 """
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,16 +24,19 @@ from typing import Any
 
 import numpy as np
 
-from lcbo.checks import integer, is_number
+from lcbo.checks import integer, is_number, truth
 from lcbo.errors import ArgumentError, LcboError
 from lcbo.evaluation.command.command import Command
+from lcbo.evaluation.python_file import FileFunction
+from lcbo.optimizer.setup import read_path
 from lcbo.problem import Problem
 from lcbo.problem.constraint import Constraint, Objective
 from lcbo.problem.sources import plain_problem
 from lcbo.types import Array
 
 _TABLES = ("variables", "start", "command", "run", "options")
-_KEYS = ("objective", "constraints", "noise", "deterministic", *_TABLES)
+_FUNCTION = ("function", "named", "vectorized")
+_KEYS = ("objective", "constraints", "noise", "deterministic", *_FUNCTION, *_TABLES)
 _OPTIONAL = ("confidence", "confirm", "feasibility_tol")  # of an `Optimizer`, under the same names
 _ARGUMENTS = ("budget", "method", "seed", "n_init", *_OPTIONAL)
 _EVALUATION = ("workers", "timeout", "retries", "max_failure_rate", "time_limit", "target", "kkt_tol")
@@ -69,7 +75,7 @@ class RunSpec:
 
 def read_problem_file(path: str | Path) -> RunSpec:
     """Return the task a problem file describes; an error names the file and the key."""
-    path = Path(path)
+    path = read_path("problem file", path)
     try:
         stated = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -91,6 +97,17 @@ def from_source(source: Mapping[str, Any], description: Mapping[str, Any]) -> Pr
     return problem
 
 
+def executed(source: Mapping[str, Any]) -> str | None:
+    """Return in words what evaluating the problem of a recipe will execute; ``None`` for a benchmark."""
+    if "command" in source:
+        run = source["command"]["run"]
+        line = run if isinstance(run, str) else shlex.join(run)
+        return f"the command `{line}`, in {source['folder']}"
+    if "function" in source:
+        return f"the function {source['function']}, in {source['folder']}"
+    return None
+
+
 def _task(path: Path, stated: Mapping[str, Any]) -> RunSpec:
     _only("keys", stated, _KEYS)
     tables = {key: stated.get(key, {}) for key in _TABLES}
@@ -99,17 +116,30 @@ def _task(path: Path, stated: Mapping[str, Any]) -> RunSpec:
             raise ArgumentError(key, f"a table [{key}]", repr(table))
     variables, groups = _variables(tables["variables"])
     _only("[run]", tables["run"], (*_ARGUMENTS, *_EVALUATION))
-    command = tables["command"]
+    function = _function(path.parent, stated, tables["command"])
     problem = Problem(
         variables,
         _constraints(stated.get("constraints", [])),
         _objective(stated.get("objective")),
-        fun=Command.from_dict(command, path.parent) if command else None,
+        fun=function,
         noise=stated.get("noise"),
         deterministic=stated.get("deterministic", False),
+        **{key: stated[key] for key in _FUNCTION[1:] if key in stated},
     )
     start = _start(tables["start"], problem.variables, groups) if "start" in stated else None
     return RunSpec(path.stem, problem, tables["run"], tables["options"], start)
+
+
+def _function(folder: Path, stated: Mapping[str, Any], command: Mapping[str, Any]) -> Any:
+    """Return the command or the function that evaluates, or ``None``."""
+    if "function" not in stated:
+        if stray := [key for key in _FUNCTION if key in stated]:
+            raise ArgumentError(stray[0], "function = a Python function beside it", "none")
+        return Command.from_dict(command, folder) if command else None
+    if command:
+        raise ArgumentError("function", "either function or [command]", "both")
+    flags = {key: truth(key, stated.get(key, False)) for key in _FUNCTION[1:]}
+    return FileFunction(stated["function"], str(folder.absolute()), **flags)
 
 
 def _variables(stated: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[str]]]:

@@ -56,6 +56,10 @@ class Archive:
         told = since + np.flatnonzero(self.status[since:] == TOLD)
         return told if count is None else told[-count:]
 
+    def holds(self, u: Array) -> bool:
+        """Return whether a point has been asked for before, to the last digit."""
+        return bool((self.u == u).all(1).any())
+
     def pending(self, since: int) -> NDArray[np.intp]:
         """Ids of pending points from ``since`` on."""
         return since + np.flatnonzero(self.status[since:] == PENDING)

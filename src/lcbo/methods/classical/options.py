@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lcbo.checks import above_zero, integer, number, truth
+from lcbo.checks import MOST_POINTS, above_zero, integer, number, truth
 from lcbo.errors import ArgumentError
 
 
@@ -93,7 +93,7 @@ class CmaesOptions:
     def __post_init__(self) -> None:
         above_zero("options, sigma", self.sigma)
         if self.popsize is not None:
-            integer("options, popsize", self.popsize, 2)
+            integer("options, popsize", self.popsize, 2, MOST_POINTS)
         number("options, feasible_tail", self.feasible_tail, 0.0, 1.0)
 
 

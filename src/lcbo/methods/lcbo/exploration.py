@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
+from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
 from lcbo.acquisition.box import Box
 from lcbo.acquisition.explore import EXPLORERS, Explorer
-from lcbo.checks import above_zero, choice, integer
-from lcbo.errors import ArgumentError
+from lcbo.checks import MOST_POINTS, above_zero, choice, integer
+from lcbo.errors import ArgumentError, ModelError, NumericalRescueWarning
 from lcbo.methods.base.archive import Archive
 from lcbo.methods.lcbo.local_model import LocalModel
 from lcbo.methods.lcbo.options import LcboOptions
@@ -26,6 +29,7 @@ from lcbo.types import Array
 SIGNAL = 2.0  # a probe's change of an output, in standard deviations of its noise
 NEAREST, FARTHEST = 0.1, 0.2  # the box without noise is at most, with noise at most this wide
 SAME = 1e-3  # of the distance from the iterate: points closer together teach the same
+TRIES = 20  # to find a point that has not been evaluated
 PENDING_REACH = 4096  # how many of the latest proposals may still be pending
 
 
@@ -58,20 +62,46 @@ class Exploration:
         size, frame = self._archive.size, model.frame
         pending = self._archive.u[self._archive.pending(max(size - PENDING_REACH, 0))]
         known = np.concatenate([pending, np.array(planned).reshape(-1, len(iterate))])
-        here = to_tensor(frame.local(iterate), model.now.gp.u)
-        gp = model.least_known(self.explorer.most_outputs, here)
-        gp = model.builder.conditioned(gp, to_tensor(frame.local(known), gp.u))
         z = frame.warp.bent(iterate)
         local = model.at(z) if self._options.inward or self._options.delta == "auto" else None
         delta = self._delta(local, k)
+        place = model.now.gp.u
         box = Box(
-            *(to_tensor(frame.placed(np.clip(z + side * delta, 0.0, 1.0)), gp.u) for side in (-1.0, 1.0))
+            *(to_tensor(frame.placed(np.clip(z + side * delta, 0.0, 1.0)), place) for side in (-1.0, 1.0))
         )
         rng = generator(self._setup.seed, "explore", size)
-        points = frame.working(to_array(self.explorer(gp, here, count, box, rng)))
+        here = to_tensor(frame.local(iterate), place)
+        try:
+            gp = model.least_known(self.explorer.most_outputs, here)
+            gp = model.builder.conditioned(gp, to_tensor(frame.local(known), place))
+            chosen = self.explorer(gp, here, count, box, rng)
+        except (ModelError, LinAlgError) as error:  # of hyperparameters that leave nothing to learn
+            warnings.warn(f"uniform exploration: {error}", NumericalRescueWarning, stacklevel=2)
+            chosen = box.draw(rng, count)
+        points = frame.working(to_array(chosen))
         if local is not None and self._options.inward:
             points = self._turned(local, points, frame.warp.bent(known))
+        if self._setup.deterministic:
+            points = self._distinct(points, known, z, delta, rng)
         return frame.warp.straight(points)
+
+    def _distinct(self, points: Array, known: Array, z: Array, delta: float, rng: Generator) -> Array:
+        """Return the points with uniform ones of the box for those that would be evaluated again.
+
+        With few variables the best probes are often corners of the box, the same for every iteration that
+        has not moved.
+        """
+        straight, distinct = self._model.frame.warp.straight, list[Array]()
+        taken = known
+        for point in points:
+            for _ in range(TRIES):
+                u = straight(point)
+                if not (self._archive.holds(u) or (taken == u).all(1).any()):
+                    break
+                point = np.clip(z + delta * rng.uniform(-1.0, 1.0, len(z)), 0.0, 1.0)
+            distinct.append(point)
+            taken = np.concatenate([taken, [u]])
+        return np.array(distinct)
 
     def _turned(self, local: LocalPosterior, points: Array, known: Array) -> Array:
         """Return the points, ``count x d`` of the working cube, on the feasible side.
@@ -116,7 +146,7 @@ def make_explorer(name: str, options: Mapping[str, Any]) -> Explorer:
 
 def _setting(argument: str, value: Any, default: Any) -> Any:
     if isinstance(default, int):
-        return integer(argument, value, 1 if argument.endswith("starts") else 0)
+        return integer(argument, value, 1 if argument.endswith("starts") else 0, MOST_POINTS)
     if isinstance(default, float):
         return above_zero(argument, value)
     if not isinstance(value, list | tuple) or not value:

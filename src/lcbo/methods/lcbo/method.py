@@ -134,8 +134,13 @@ class Lcbo(QueuedMethod):
         self._open_ids = []
 
     def _batch(self, u: Array) -> list[Point]:
-        """Return the repeats at the iterate, Z_1, and the exploration points around it, Z_2."""
+        """Return the repeats at the iterate, Z_1, and the exploration points around it, Z_2.
+
+        Where there is no noise, one evaluation at the iterate is one too many if there was one before.
+        """
         b1, b2 = self.sizes(self.iteration, self.setup)
+        if b1 == 1 and b2 > 0 and self.setup.deterministic and self.archive.holds(u):
+            b1 = 0
         repeats = [u] * b1
         around = self.explore(u, self.iteration, b2, repeats if self.options.condition_on_repeats else [])
         return [(v, "iterate") for v in repeats] + [(v, "explore") for v in around]

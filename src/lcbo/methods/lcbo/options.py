@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
-from lcbo.checks import above_zero, choice, integer, is_number, mapping, probability, truth
+from lcbo.checks import MOST_POINTS, above_zero, choice, integer, is_number, mapping, probability, truth
 from lcbo.errors import ArgumentError
 from lcbo.models.options import LearnedModelOptions
 from lcbo.steps.schedules import Power, Schedule, at
@@ -24,7 +24,8 @@ class LcboOptions(LearnedModelOptions):
         fit: ``lattice``, ``map`` (the paper's priors) or ``fixed``.
         standardize: z-score outputs over the window.
         average_repeats: the mean of repeats is one observation with unreduced noise (authors' code).
-        repeats: evaluations at the iterate per iteration, ``b1``; a number or a function of k.
+        repeats: evaluations at the iterate per iteration, ``b1``; a number or a function of k. A single one
+            is left out where there is no noise and the point has been evaluated.
         noise_probes: extra repeats at the first iterate when the noise is unknown, at most a 25th of the
             budget.
         explore: exploration points per iteration, ``b2``; a number or a function of k, and never more than
@@ -94,7 +95,7 @@ class LcboOptions(LearnedModelOptions):
         if max(at(self.repeats, 1), b2) < 1.0:
             expected = "at least one evaluation per iteration, at the iterate or around it"
             raise ArgumentError("options, repeats", expected, f"{self.repeats!r}, explore={self.explore!r}")
-        integer("options, noise_probes", self.noise_probes, 0)
+        integer("options, noise_probes", self.noise_probes, 0, MOST_POINTS)
         if self.window is not None and not _is_auto(self.window):
             above_zero("options, window", self.window)
         if self.window_limit is not None:

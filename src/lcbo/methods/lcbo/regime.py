@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from lcbo.checks import MOST_POINTS
 from lcbo.methods.base.archive import FAILED, Archive
 from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.protocol import Setup
@@ -73,14 +73,18 @@ class BatchSizes:
         self._regime = regime
 
     def __call__(self, k: int, setup: Setup) -> tuple[int, int]:
-        """Return ``b1`` and ``b2``; at the first iterate further repeats tell how noisy each output is."""
-        explore, most = self._options.explore, sys.maxsize if setup.budget is None else setup.budget
+        """Return ``b1`` and ``b2``; at the first iterate further repeats tell how noisy each output is.
+
+        Where both schedules have come down to 0, the iterate is evaluated: an empty batch would end the run.
+        """
+        explore, most = self._options.explore, MOST_POINTS if setup.budget is None else setup.budget
         repeats = int(at(self._options.repeats, k, "options, repeats"))
         if k == 1 and None in setup.noise_var:
             repeats += min(most // PROBES_SHARE, self._options.noise_probes)
         if isinstance(explore, str):
             return min(most, repeats), self._regime.explore
-        return min(most, repeats), min(most, int(at(explore, k, "options, explore")))
+        around = min(most, int(at(explore, k, "options, explore")))
+        return (min(most, repeats) if repeats or around else 1), around
 
 
 def retreat(iterate: Iterate, archive: Archive, batch: Sequence[int]) -> Iterate | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lcbo.checks import above_zero, choice, integer, is_number, number
+from lcbo.checks import MOST_POINTS, above_zero, choice, integer, is_number, number
 from lcbo.errors import ArgumentError
 from lcbo.models.options import TRANSFORMS, ModelOptions
 
@@ -35,10 +35,10 @@ class RegionOptions(ModelOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         choice("options, sampler", self.sampler, ("pathwise", "exact"))
-        integer("options, n_candidates", self.n_candidates)
+        integer("options, n_candidates", self.n_candidates, most=MOST_POINTS)
         for option in ("batch", "success_tolerance", "failure_tolerance"):
             if getattr(self, option) is not None:
-                integer(f"options, {option}", getattr(self, option))
+                integer(f"options, {option}", getattr(self, option), most=MOST_POINTS)
         given = self.length
         three = isinstance(given, Sequence) and len(given) == 3 and all(map(is_number, given))
         if not three or not 0.0 < given[1] <= given[0] <= given[2]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lcbo.checks import above_zero, choice, integer, mapping, number
+from lcbo.checks import MOST_POINTS, above_zero, choice, integer, mapping, number
 from lcbo.models.options import TRANSFORMS, LearnedModelOptions
 from lcbo.steps.schedules import Growth, Schedule, at
 
@@ -42,7 +42,7 @@ class GlobalOptions(LearnedModelOptions):
             if name == "rate":
                 above_zero(argument, value)
             else:
-                integer(argument, value, least=2 if name == "raw" else 1)
+                integer(argument, value, least=2 if name == "raw" else 1, most=MOST_POINTS)
         choice("options, lengthscale_prior", self.lengthscale_prior, ("paper", "dimension"))
         choice("options, transforms", self.transforms, TRANSFORMS)
 

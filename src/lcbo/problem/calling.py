@@ -1,0 +1,67 @@
+"""How a user's function is called: with one point or many, as an array or by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lcbo.errors import OutcomeError
+from lcbo.text import described
+from lcbo.types import Array
+
+
+class ByName:
+    """A function that takes its variables as a mapping, called with an array, ``... x len(variables)``."""
+
+    def __init__(self, fun: Callable[..., Any], variables: Sequence[str]) -> None:
+        self._fun, self._variables = fun, tuple(variables)
+
+    def __call__(self, x: Array) -> Any:
+        """Return what the function returns; of one point the values are floats, of several arrays."""
+        columns = [x[..., i] for i in range(len(self._variables))]
+        values = [float(c) if c.ndim == 0 else c.copy() for c in columns]
+        return self._fun(dict(zip(self._variables, values, strict=True)))
+
+
+class OneByOne:
+    """A function of many points, ``n x len(variables)``, called with one."""
+
+    def __init__(self, fun: Callable[[Array], Any]) -> None:
+        self.many = fun
+
+    def __call__(self, x: Array) -> Any:
+        """Return what the function says of one point."""
+        return split(self.many(x[None, :]), 1)[0]
+
+
+def split(returned: Any, n: int) -> list[Any]:
+    """Return what a function of ``n`` points returned as ``n`` returns, one per point.
+
+    It may be a mapping from names to ``n`` values, ``(f, c)`` with ``n`` and ``n x m`` values, ``n`` numbers,
+    or a list of what a function of one point returns.
+
+    Raises:
+        OutcomeError: if there are not ``n`` of anything.
+    """
+    if isinstance(returned, Mapping):
+        columns = {name: _rows(returned[name], n, f"outcome {name!r}") for name in returned}
+        return [{name: column[i] for name, column in columns.items()} for i in range(n)]
+    if isinstance(returned, tuple) and len(returned) == 2 and not isinstance(returned[0], Mapping):
+        f, c = _rows(returned[0], n, "f"), _rows(returned[1], n, "c")
+        return [(f[i], c[i]) for i in range(n)]
+    return list(_rows(returned, n, "fun"))
+
+
+def _rows(values: Any, n: int, what: str) -> Any:
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().numpy()
+    if not isinstance(values, Sequence | np.ndarray) and hasattr(values, "__array__"):
+        values = np.asarray(values)  # a column of a DataFrame
+    scalar = isinstance(values, str) or (isinstance(values, np.ndarray) and values.ndim == 0)
+    if scalar or not isinstance(values, Sequence | np.ndarray):
+        raise OutcomeError(f"{what}: expected {n} values, one per point; got {described(values)}")
+    if len(values) != n:
+        raise OutcomeError(f"{what}: expected {n} values, one per point; got {len(values)}")
+    return values
