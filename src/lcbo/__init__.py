@@ -45,6 +45,7 @@ __all__ = [
     "Constraint",
     "Evaluation",
     "EvaluationError",
+    "FunctionError",
     "LcboError",
     "Method",
     "MethodSpec",
@@ -68,6 +69,7 @@ __all__ = [
     "minimize",
     "open_run",
     "plot_convergence",
+    "plot_sensitivities",
     "problems",
     "register",
 ]
@@ -90,6 +92,7 @@ _HOME = {
     "minimize": "loop.minimize",
     "open_run": "store.stored_run",
     "plot_convergence": "reporting.plots",
+    "plot_sensitivities": "reporting.plots",
     "register": "methods.registry",
 }
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from lcbo.store.stored_run import Status, StoredRun
 
 Output = Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="File to write.")]
+Slopes = Annotated[
+    bool, typer.Option("--sensitivities", help="Show the slope of every outcome by every variable.")
+]
 _EXPORT = "A .csv file, or .parquet with the package pyarrow."
 
 
@@ -40,12 +43,12 @@ def status(run: RunFile, json: Json = False) -> None:
     screen.say(table)
 
 
-@examples("lcbo best run.db", "lcbo best run.db --json > design.json")
-def best(run: RunFile, json: Json = False) -> None:
+@examples("lcbo best run.db", "lcbo best run.db --json > design.json", "lcbo best run.db --sensitivities")
+def best(run: RunFile, json: Json = False, sensitivities: Slopes = False) -> None:
     """Show the best design so far; exit code 3 when it is not feasible."""
     stored = lcbo.open_run(run)
     result = stored.result()
-    screen.show_answer(stored.problem, result, json)
+    screen.show_answer(stored.problem, result, json, sensitivities)
     if not result.success:
         raise typer.Exit(NOT_FEASIBLE)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lcbo.errors import ModelError
 from lcbo.methods.protocol import Belief
@@ -31,7 +33,7 @@ class Sensitivities:
 
     Attributes:
         outcomes: names, the objective first.
-        variables: names.
+        variables: names, with their ranges in ``widths``.
         slopes: ``len(outcomes) x len(variables)``; NaN for a variable that is fixed.
         errors: their standard errors.
         multipliers: by constrained outcome, how much the objective would improve per unit of its limit.
@@ -40,6 +42,7 @@ class Sensitivities:
 
     outcomes: tuple[str, ...]
     variables: tuple[str, ...]
+    widths: Array
     slopes: Array
     errors: Array
     multipliers: dict[str, float]
@@ -47,6 +50,18 @@ class Sensitivities:
 
     def __repr__(self) -> str:
         return f"<Sensitivities of {len(self.outcomes)} outcomes to {len(self.variables)} variables>"
+
+    def changes(self) -> tuple[Array, Array]:
+        """Return slopes and errors over a hundredth of each variable's range, which compare between them."""
+        return 0.01 * self.widths * self.slopes, 0.01 * self.widths * self.errors
+
+    def strongest(self, rows: Sequence[int], count: int) -> NDArray[np.intp]:
+        """Return the variables, at most ``count``, that move some outcomes most, each in its own measure."""
+        size = np.abs(np.nan_to_num(self.changes()[0][list(rows)]))
+        share = (size / np.maximum(size.max(1, keepdims=True), 1e-300)).max(0)
+        free = np.flatnonzero(~np.isnan(self.slopes[0]))
+        order: NDArray[np.intp] = free[np.argsort(-share[free], kind="stable")][:count]
+        return order
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per outcome and variable with the columns ``slope`` and ``error``."""
@@ -67,46 +82,44 @@ class Explanation:
 def explain(log: Log, belief: Belief) -> Explanation:
     """Return what is known about the surroundings of the point of a belief."""
     problem, scale = log.problem, np.array(list(log.scale().values()))
-    slopes = _slopes(log, belief)
+    slopes = _slopes(log, belief, scale)
     terms = problem.terms
     values = terms.values(belief.mean) / scale[terms.rows]
     binding = active(values, belief.std[terms.rows] / scale[terms.rows], terms.equality)
-    unit = scale[:, None, None]
-    found = balance(slopes.u, slopes.mean / scale[:, None], slopes.cov / unit / unit, terms, binding)
+    found = balance(slopes.u, slopes.mean, slopes.cov, terms, binding)
     return Explanation(
-        _in_user_units(problem, slopes, found, scale), _sentence(problem, found, float(belief.mean[0]), scale)
+        _in_user_units(problem, slopes, found), _sentence(problem, found, float(belief.mean[0]), scale)
     )
 
 
-def _slopes(log: Log, belief: Belief) -> Slopes:
+def _slopes(log: Log, belief: Belief, scale: Array) -> Slopes:
     """Return the slopes from all evaluations near the point; the method's own where they give no model."""
     from lcbo.optimizer.slopes import Slopes, local_slopes
 
     points = np.array([evaluation.u for evaluation in log.evaluations])
     try:
-        return local_slopes(belief.u, points, log.rows, log.problem.noise_var)
+        return local_slopes(belief.u, points, log.rows, log.problem.noise_var, scale)
     except ModelError:
-        cov = belief.gradient_std[:, :, None] ** 2 * np.eye(len(belief.u))
-        return Slopes(belief.u, belief.gradient, cov)
+        cov = (belief.gradient_std / scale[:, None])[:, :, None] ** 2 * np.eye(len(belief.u))
+        return Slopes(belief.u, belief.gradient / scale[:, None], cov, scale)
 
 
-def _in_user_units(problem: Problem, slopes: Slopes, found: Balance, scale: Array) -> Sensitivities:
-    sign = np.ones(len(problem.outcomes))
+def _in_user_units(problem: Problem, slopes: Slopes, found: Balance) -> Sensitivities:
+    scale, sign = slopes.scale, np.ones(len(problem.outcomes))
     sign[0] = problem.objective.sign
-    width = (problem.ub - problem.lb)[problem.free]
+    per_unit = scale[:, None] / (problem.ub - problem.lb)[problem.free]
     shape = len(problem.outcomes), problem.n_variables
     mean, error = np.full(shape, np.nan), np.full(shape, np.nan)
-    mean[:, problem.free] = sign[:, None] * slopes.mean / width
-    spread = np.sqrt(np.maximum(slopes.cov.diagonal(axis1=1, axis2=2), 0.0))
-    error[:, problem.free] = spread / width
+    mean[:, problem.free] = sign[:, None] * slopes.mean * per_unit
+    error[:, problem.free] = slopes.std * per_unit
     multipliers = dict.fromkeys(problem.outcomes[1:], 0.0)
-    squares = dict.fromkeys(problem.outcomes[1:], 0.0)
+    errors = dict.fromkeys(problem.outcomes[1:], 0.0)
     for term, value, sd in zip(problem.terms, found.multipliers, found.errors, strict=True):
         name, unit = problem.outcomes[term.row], float(scale[0] / scale[term.row])
         multipliers[name] += float(term.sign * value) * unit
-        squares[name] += (float(sd) * unit) ** 2
-    errors = {name: math.sqrt(square) for name, square in squares.items()}
-    return Sensitivities(problem.outcomes, problem.variables, mean, error, multipliers, errors)
+        errors[name] = math.hypot(errors[name], float(sd) * unit)
+    widths = problem.ub - problem.lb
+    return Sensitivities(problem.outcomes, problem.variables, widths, mean, error, multipliers, errors)
 
 
 def _sentence(problem: Problem, found: Balance, value: float, scale: Array) -> str:

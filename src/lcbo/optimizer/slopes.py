@@ -25,7 +25,7 @@ from lcbo.models.repeats import Repeats
 from lcbo.scaling import Scaling
 from lcbo.types import Array
 
-NEAREST = 30, 60, 750  # evaluations per variable, at least and at most, that the slopes are learned from
+NEAREST = 20, 60, 750  # evaluations per variable, at least and at most, that the slopes are learned from
 TYPICAL = 200  # of them, evenly from near to far, tell coordinates and hyperparameters
 KERNEL = "matern52"  # whose error bars hold where a smoother one is sure of itself too soon
 STRAIGHT = Choice(POWERS.index(1.0), KERNEL)
@@ -37,28 +37,39 @@ STEEPEST = 1.0 / UNIFORM_SPREAD  # slope of a variable that alone explains all t
 
 @dataclass(frozen=True)
 class Slopes:
-    """Posterior of the gradient of every output row at one point of the unit cube, in user units.
+    """Posterior of the gradient of every output row at one point, per unit of the cube.
 
     Attributes:
-        u: ``d``, the point.
-        mean: ``B x d``, per unit of the cube.
-        cov: ``B x d x d``; the outputs are independent of each other.
+        u: ``d``, the point of the unit cube.
+        mean: ``B x d``, each output in units of its ``scale``.
+        cov: ``B x d x d``, likewise; the outputs are independent of each other.
+        scale: ``B``, in user units.
     """
 
     u: Array
     mean: Array
     cov: Array
+    scale: Array
+
+    @property
+    def std(self) -> Array:
+        """Standard deviations of the slopes, ``B x d``, in units of ``scale``."""
+        variance: Array = self.cov.diagonal(axis1=1, axis2=2)
+        return np.sqrt(np.maximum(variance, 0.0))
 
 
 @torch.inference_mode()
-def local_slopes(u: Array, points: Array, outputs: Array, noise_var: Sequence[float | None]) -> Slopes:
-    """Return the slopes at ``u``.
+def local_slopes(
+    u: Array, points: Array, outputs: Array, noise_var: Sequence[float | None], scale: Array
+) -> Slopes:
+    """Return the slopes at ``u`` in units of a scale per output, ``B``.
 
     Args:
         u: ``d``, a point of the unit cube.
         points: ``n x d`` evaluated points, repeats allowed.
         outputs: ``n x B`` in user units, NaN where missing.
         noise_var: per output the known noise variance, or ``None``.
+        scale: ``B``, what the slopes are divided by: squares of user units could overflow.
     """
     near = _nearest(u, points, outputs)
     typical = near[np.unique(np.linspace(0, len(near) - 1, min(TYPICAL, len(near))).round().astype(int))]
@@ -91,10 +102,10 @@ def local_slopes(u: Array, points: Array, outputs: Array, noise_var: Sequence[fl
         )
         model = builder.build(frame.local(points[near]), outputs[np.ix_(near, rows)], repeats, refit=False)
         gradient, spread = model.gp.trend_gradient(to_tensor(frame.local(u), model.gp.u), STEEPEST**2)
-        unit = model.scaling.std[:, None] * frame.warp.slope(u) / frame.width
+        unit = (model.scaling.std / scale[rows])[:, None] * frame.warp.slope(u) / frame.width
         mean[rows] = to_array(gradient) * unit
         cov[rows] = to_array(spread) * unit[:, :, None] * unit[:, None, :]
-    return Slopes(u, mean, cov)
+    return Slopes(u, mean, cov, scale)
 
 
 def _nearest(u: Array, points: Array, outputs: Array) -> NDArray[np.intp]:
