@@ -17,6 +17,7 @@ import lcbo
 from lcbo import cli
 from lcbo.methods import registry
 from lcbo.optimizer.log import EvaluationTable
+from lcbo.optimizer.sensitivity import Sensitivities
 
 PAGE = Path(__file__).with_name("api.md")
 SECTIONS = ("Args", "Attributes", "Returns", "Raises")
@@ -31,8 +32,10 @@ GROUPS: dict[str, list[tuple[str, Any]]] = {
     "Read the answer": [
         ("lcbo.Result", lcbo.Result),
         ("EvaluationTable", EvaluationTable),
+        ("Sensitivities", Sensitivities),
         ("lcbo.Snapshot", lcbo.Snapshot),
         ("lcbo.plot_convergence", lcbo.plot_convergence),
+        ("lcbo.plot_sensitivities", lcbo.plot_sensitivities),
     ],
     "Stored runs and simulators": [
         ("lcbo.open_run", lcbo.open_run),

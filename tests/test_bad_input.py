@@ -1,6 +1,8 @@
 """Wrong input to `lcbo.minimize` gets an error that names the argument, what was expected and what came."""
 
+import subprocess
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 from scipy.optimize import Bounds, NonlinearConstraint
 
 import lcbo
-from lcbo import ArgumentError, OutcomeError, TooManyFailuresError
+from lcbo import ArgumentError, FunctionError, OutcomeError, TooManyFailuresError
 
 BOX = [(0.0, 1.0)] * 3
 
@@ -289,3 +291,146 @@ def test_too_many_failures_end_the_run_with_what_there_is() -> None:
     assert "too many evaluations failed (12 of 20" in result.reason
     assert "licence expired" in result.message
     assert result.x is not None
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        ["c >= 2", "c <= 1"],
+        ["c >= 1", "c <= 1"],
+        [lcbo.Constraint("c", lb=0.5), NonlinearConstraint(lambda x: x[0], 2, 3), "c <= 0.1"],
+    ],
+)
+def test_limits_that_contradict_each_other_are_refused(constraints: Any) -> None:
+    with pytest.raises(
+        ArgumentError, match=r"^constraints: expected limits that leave .*got .*<= c and c <="
+    ):
+        run(constraints=constraints)
+
+
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        ({"lb": 3.0, "ub": 2.0}, r"'c': expected lb < ub .*got \[3, 2\]"),
+        ({"eq": 3.0, "tol": 0.1, "ub": 2.0}, "'c': expected either eq with tol, or lb and ub; got both"),
+        ({"eq": 3.0, "tol": 0.1, "lb": 1.0}, "'c': expected either eq with tol, or lb and ub; got both"),
+    ],
+)
+def test_a_limit_that_contradicts_itself_is_refused(stated: dict[str, float], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        lcbo.Constraint("c", **stated)
+
+
+@pytest.mark.parametrize("limits", [["c == 3 +/- 0.1", "c <= 2"], ["c >= 4", "c == 3 +/- 0.1"]])
+def test_a_value_outside_its_limits_is_refused(limits: list[str]) -> None:
+    with pytest.raises(ArgumentError, match="^constraints: expected each outcome bounded once per side"):
+        run(constraints=limits)
+
+
+def test_scipys_limits_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="lb < ub"):
+        run(constraints=NonlinearConstraint(lambda x: x[0], 2, 1))
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid", "ignore::lcbo.NumericalRescueWarning")
+@pytest.mark.parametrize("method", ["lcbo", "sobol"])
+@pytest.mark.parametrize("size", [1.7e308, 1e301, 1e299])
+def test_outcomes_near_the_largest_number_never_succeed_with_nan(method: str, size: float) -> None:
+    def fun(x: np.ndarray) -> dict[str, float]:
+        huge = size * (1.0 if x[1] > 0.5 else -1.0)
+        return {"f": huge if x[0] > 0.5 else float(x @ x), "c": huge if x[2] > 0.8 else -1.0}
+
+    result = run(fun, budget=16, method=method, max_failure_rate=1.0)
+    if result.success:
+        assert np.isfinite(result.fun)
+        assert np.isfinite(result.constr["c"])
+    assert not np.isnan(result.pof)
+    assert (result.nfail > 0) == (size > 1e300)
+
+
+def test_only_outcomes_near_the_largest_number_end_the_run_as_failures() -> None:
+    with pytest.raises(TooManyFailuresError, match=r"outcome 'f' is 1\.7e\+308"):
+        run(lambda _: {"f": 1.7e308, "c": -1.0})
+
+
+def missing_import(_: Any) -> Any:
+    import a_package_that_is_not_there
+
+    return a_package_that_is_not_there
+
+
+def missing_program(_: Any) -> Any:
+    return subprocess.run(["a-program-that-is-not-there"], check=True)
+
+
+BROKEN = {
+    "TypeError": lambda x: len(3) + x,
+    "NameError": lambda x: undefined_name,  # noqa: F821, ARG005
+    "AttributeError": lambda x: x.norm(),
+    "ModuleNotFoundError": missing_import,
+    "FileNotFoundError": missing_program,
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_programming_error_in_the_first_evaluation_ends_the_run(kind: str, tmp_path: Path) -> None:
+    calls = []
+
+    def fun(x: np.ndarray) -> Any:
+        calls.append(x)
+        return BROKEN[kind](x)
+
+    store = tmp_path / "run.db"
+    with pytest.raises(FunctionError, match=f"^fun: the first evaluation .*: {kind}: ") as caught:
+        run(fun, store=store)
+    assert type(caught.value.__cause__).__name__ == kind
+    assert "test_bad_input.py" in caught.value.trace
+    assert "evaluate.py" not in caught.value.trace
+    assert len(calls) == 1
+    result = run(store=store)  # with a function that works: what was asked for is evaluated first
+    np.testing.assert_array_equal(result.history.X[0], calls[0])
+    assert result.nfev == 12
+    assert result.nfail == 0
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_programming_error_later_is_a_failure_like_any_other(kind: str) -> None:
+    calls: list[np.ndarray] = []
+
+    def fun(x: np.ndarray) -> Any:
+        calls.append(x)
+        return BROKEN[kind](x) if len(calls) == 2 else simulate(x)
+
+    result = run(fun)
+    assert (result.nfev, result.nfail) == (12, 1)
+
+
+def test_a_file_that_is_not_found_in_the_first_evaluation_is_a_failure() -> None:
+    calls: list[np.ndarray] = []
+
+    def fun(x: np.ndarray) -> Any:
+        calls.append(x)
+        return Path("no-output.txt").read_text() if len(calls) == 1 else simulate(x)
+
+    assert run(fun).nfail == 1
+
+
+def test_a_programming_error_in_a_worker_shows_the_workers_traceback() -> None:
+    with pytest.raises(FunctionError, match="TypeError") as caught:
+        run(lambda x: x + "text", workers=1)
+    assert "test_bad_input.py" in caught.value.trace
+    assert "In the worker:" in caught.value.__notes__[0]
+
+
+def test_an_exception_in_a_callback_keeps_the_result() -> None:
+    def callback(seen: lcbo.Snapshot) -> None:
+        if seen.nfev == 7:
+            raise KeyError("plot")
+
+    with pytest.raises(KeyError, match="plot") as caught:
+        run(callback=callback)
+    result = caught.value.result  # type: ignore[attr-defined]
+    assert result.nfev == 7
+    assert result.x is not None
+    assert result.reason == "the callback raised KeyError"
+    assert "attribute `result`" in caught.value.__notes__[0]

@@ -12,6 +12,7 @@ PUBLIC = [
     "Constraint",
     "Evaluation",
     "EvaluationError",
+    "FunctionError",
     "LcboError",
     "Method",
     "MethodSpec",
@@ -35,6 +36,7 @@ PUBLIC = [
     "minimize",
     "open_run",
     "plot_convergence",
+    "plot_sensitivities",
     "problems",
     "register",
 ]

@@ -49,6 +49,7 @@ __all__ = [
     "Constraint",
     "Evaluation",
     "EvaluationError",
+    "FunctionError",
     "LcboError",
     "Method",
     "MethodSpec",
@@ -72,6 +73,7 @@ __all__ = [
     "minimize",
     "open_run",
     "plot_convergence",
+    "plot_sensitivities",
     "problems",
     "register",
 ]
@@ -94,6 +96,7 @@ _HOME = {
     "minimize": "loop.minimize",
     "open_run": "store.stored_run",
     "plot_convergence": "reporting.plots",
+    "plot_sensitivities": "reporting.plots",
     "register": "methods.registry",
 }
 

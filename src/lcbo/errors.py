@@ -26,6 +26,18 @@ class EvaluationError(LcboError, RuntimeError):
     """An evaluation gave no outcomes; a function may raise it with the reason of its failure."""
 
 
+class FunctionError(LcboError, RuntimeError):
+    """The first evaluation of a run ended with a programming error, so the run ended with it.
+
+    Attributes:
+        trace: the traceback of the function's own code, as text.
+    """
+
+    def __init__(self, message: str, trace: str = "") -> None:
+        super().__init__(message)
+        self.trace = trace
+
+
 class WorkerError(LcboError, RuntimeError):
     """No worker can evaluate the function any more."""
 

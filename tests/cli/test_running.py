@@ -264,3 +264,26 @@ def test_problem_file_with_a_python_function_runs_and_resumes(lcbo, folder):
     assert "function: expected a Python file" in lcbo("resume", "python.db", "--budget", 8, code=1).stderr
     (folder / "both.toml").write_text(head + '[command]\nrun = "echo"\n')
     assert "either function or [command]" in lcbo("check", "both.toml", code=1).stderr
+
+
+@pytest.mark.parametrize(
+    "run", ['["a-program-that-is-not-there", "{{ t }}"]', '"a-program-that-is-not-there"']
+)
+def test_a_missing_program_ends_the_run_at_once(lcbo, folder, run):
+    text = (folder / "program.toml").read_text()
+    before, _ = text.split("[command]")
+    (folder / "program.toml").write_text(f"{before}[command]\nrun = {run}\nparameters = 'all.json'\n")
+    done = lcbo("run", "program.toml", code=1)
+    assert "the first evaluation ended with a programming error: the command cannot be started" in done.stderr
+    assert "a-program-that-is-not-there" in done.stderr
+    status = library.open_run(folder / "program.db").status
+    assert (status.ended, status.pending) == (0, 3)
+
+
+def test_the_traceback_of_a_broken_function_is_shown(lcbo, monkeypatch):
+    problem = type(library.problems.make("hs71"))
+    monkeypatch.setattr(problem, "outcomes_at", lambda self, X: self.area(X))
+    done = lcbo("run", "hs71", "--budget", 6, code=1)
+    assert "lcbo: fun: the first evaluation ended with a programming error: AttributeError" in done.stderr
+    assert "lambda self, X: self.area(X)" in done.stderr
+    assert "AttributeError" in done.stderr.splitlines()[-1]

@@ -228,3 +228,45 @@ def test_leaving_one_out_equals_a_model_without_it(missing: bool) -> None:
         known = ~torch.isnan(expected)
         torch.testing.assert_close(left_out.var[known, i], var[known, 0])
         torch.testing.assert_close(left_out.observed[known, i], torch.from_numpy(y[i])[known])
+
+
+def joint(gp: BatchedGP, slope_var: float, at: Tensor, a: Tensor, b: Tensor, flat: float = 1e6) -> Tensor:
+    """Covariance of the first output between points: flat constant, linear trend around ``at``, process."""
+    length, scale = gp.hyper.lengthscale[0], gp.hyper.outputscale[0]
+    r = (((a[:, None] - b[None]) / length).square().sum(-1) + 1e-24).sqrt() * 5.0**0.5
+    process = scale * (1.0 + r + r.square() / 3.0) * torch.exp(-r)
+    return flat + slope_var * (a - at) @ (b - at).T + process
+
+
+def test_gradient_beside_a_trend_is_that_of_the_summed_kernel() -> None:
+    x, y = observations(replicates=False)
+    gp = BatchedGP(merge(x, y), hyperparameters("matern52", ard=True))
+    at, slope_var = torch.tensor([0.4, 0.5, 0.3], dtype=torch.float64), 2.5
+    mean, cov = gp.trend_gradient(at, slope_var)
+    points = torch.from_numpy(x)
+    noisy = joint(gp, slope_var, at, points, points) + gp.hyper.noise_var[0] * torch.eye(8).double()
+    weights = torch.linalg.solve(noisy, torch.from_numpy(y[:, 0]) - gp.hyper.mean[0])
+
+    def cross(u: Tensor) -> Tensor:
+        return joint(gp, slope_var, at, points, u[None])[:, 0]
+
+    slope = torch.autograd.functional.jacobian(cross, at)
+    step = 1e-4  # the kernel has a kink in its autograd at zero distance: mixed differences instead
+    moves = step * torch.eye(DIM).double()
+    pairs = [(s, t) for s in (1.0, -1.0) for t in (1.0, -1.0)]
+    prior = sum(s * t * joint(gp, slope_var, at, at + s * moves, at + t * moves, 0.0) for s, t in pairs)
+    prior = prior / (4.0 * step**2)
+    torch.testing.assert_close(mean[0], slope.T @ weights, rtol=1e-5, atol=1e-6)
+    expected = prior - slope.T @ torch.linalg.solve(noisy, slope)
+    torch.testing.assert_close(cov[0], expected, rtol=1e-3, atol=1e-2)
+
+
+def test_gradient_beside_a_trend_finds_a_plane_whatever_the_process() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.random((12, DIM))
+    y = x @ np.array([[1.0], [-2.0], [30.0]])
+    missing = np.column_stack([y, np.where(np.arange(12) < 4, np.nan, y[:, 0])])
+    tiny = Hyperparameters.start(2, "matern52", {"outputscale": 1e-6, "noise_var": 1e-6})
+    mean, cov = BatchedGP(merge(x, missing), tiny).trend_gradient(torch.full((DIM,), 0.5).double(), 1e4)
+    np.testing.assert_allclose(mean.numpy(), [[1.0, -2.0, 30.0]] * 2, atol=0.01)
+    assert (cov.diagonal(dim1=-2, dim2=-1) > 0.0).all()

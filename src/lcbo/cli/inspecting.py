@@ -25,6 +25,9 @@ Output = Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help
 _EXPORT = "A .csv or .json file, or .parquet with the package pyarrow."
 Watch = Annotated[bool, typer.Option("--watch", help="Redraw the page while the run goes on.")]
 Every = Annotated[float, typer.Option(help="Seconds between two drawings of --watch.", min=0.1)]
+Slopes = Annotated[
+    bool, typer.Option("--sensitivities", help="Show the slope of every outcome by every variable.")
+]
 
 
 @examples("lcbo status run.db", "lcbo status run.db --json")
@@ -43,12 +46,14 @@ def status(run: RunFile, json: Json = False) -> None:
     screen.say(table)
 
 
-@examples("lcbo best run.db", "lcbo best run.db --json > design.json")
-def best(run: RunFile, confidence: Confidence = None, json: Json = False) -> None:
+@examples("lcbo best run.db", "lcbo best run.db --json > design.json", "lcbo best run.db --sensitivities")
+def best(
+    run: RunFile, confidence: Confidence = None, json: Json = False, sensitivities: Slopes = False
+) -> None:
     """Show the best design so far; exit code 3 when it is not feasible."""
     stored = lcbo.open_run(run)
     result = stored.result(confidence)
-    screen.show_answer(stored.problem, result, json)
+    screen.show_answer(stored.problem, result, json, sensitivities)
     if not result.success:
         raise typer.Exit(NOT_FEASIBLE)
 

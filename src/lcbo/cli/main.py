@@ -14,7 +14,7 @@ import lcbo
 from lcbo.cli import asking, listing, running, screen
 from lcbo.cli.arguments import ERROR, EXAMPLES, INTERRUPTED, SpacedLists, without_types
 from lcbo.cli.inspecting import best, export, plot, report, status, unlock
-from lcbo.errors import LcboError
+from lcbo.errors import FunctionError, LcboError
 
 
 class Commands(TyperGroup):
@@ -34,6 +34,8 @@ class Commands(TyperGroup):
                 return super().invoke(ctx)
             except (LcboError, ImportError) as error:
                 screen.remark(f"lcbo: {error}")
+                if isinstance(error, FunctionError) and error.trace:
+                    screen.remark(f"\n{error.trace.rstrip()}")
             except OSError as error:
                 if error.errno == errno.EPIPE:  # the reader of our output has gone
                     raise

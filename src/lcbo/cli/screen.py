@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from lcbo.reporting.format import sentences, with_error
 
 if TYPE_CHECKING:
     from lcbo.optimizer.log import Log
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from lcbo.problem import Problem
     from lcbo.types import Array
 
+_OUTCOMES = 6  # columns of slopes that fit on a screen
 _PIPED = 200  # columns where there is no terminal to ask
 
 
@@ -88,15 +92,30 @@ def design(problem: Problem, x: Array) -> Table:
     return table(["variable", "value", "low", "high", ""], rows)
 
 
-def limits(problem: Problem, values: Mapping[str, float], multipliers: Mapping[str, float]) -> Table:
-    """Return every constraint with its value and how much room it leaves."""
-    rows = []
+def limits(problem: Problem, result: Result) -> Table:
+    """Return every constraint with its value, how much room it leaves and what it costs."""
+    rows, values, costs = [], result.constr, result.multipliers
     for c in problem.constraints:
         value = values.get(c.name, math.nan)
         room = float(c.slack(value))
-        more = [number(multipliers.get(c.name), 4)] if multipliers else []
+        more = [_estimate(costs[c.name], result.multiplier_errors[c.name])] if costs else []
         rows.append([plain(c), number(value), number(room, 4), *more, verdict(room)])
-    return table(["constraint", "value", "slack", *["multiplier"] * bool(multipliers), ""], rows)
+    return table(["constraint", "value", "slack", *["multiplier"] * bool(costs), ""], rows)
+
+
+def slopes(problem: Problem, result: Result) -> Table | str:
+    """Return the slopes by variable: of the objective, then of the outcomes with the least room."""
+    found = result.sensitivities
+    if found is None:
+        return f"{result.method} has no model, so there are no slopes."
+    costs = {name: abs(value) for name, value in found.multipliers.items()}
+    names = [problem.objective.name, *sorted(costs, key=lambda name: -costs[name])][:_OUTCOMES]
+    rows = [found.outcomes.index(name) for name in names]
+    lines = [
+        [plain(found.variables[i]), *(_estimate(found.slopes[r, i], found.errors[r, i]) for r in rows)]
+        for i in found.strongest(rows, len(found.variables))
+    ]
+    return table(["slope by", *names], lines)
 
 
 def verdict(room: float) -> Text:
@@ -118,21 +137,25 @@ def best_so_far(log: Log) -> str:
     return f"nothing feasible yet; least violation {violation:.3g} sd, with {value} (candidate {seen.id})"
 
 
-def show_answer(problem: Problem, result: Result, json: bool) -> None:
-    """Print the design, its constraints and its objective, or everything as JSON."""
+def show_answer(problem: Problem, result: Result, json: bool, sensitivities: bool = False) -> None:
+    """Print the design, its constraints and its objective, or everything as JSON; with slopes where asked."""
     if json:
-        say_json(_answer(problem, result))
+        say_json(_answer(problem, result) | (_slopes_json(result) if sensitivities else {}))
         return
     if result.x is None:
         say(result.message)
         return
     say(design(problem, result.x), "")
     if problem.constraints:
-        say(limits(problem, result.constr, result.multipliers), "")
+        say(limits(problem, result), "")
     if result.feasibility_tol and result.rule == "observed":
         most = max(result.feasibility_tol.items(), key=lambda item: item[1])
         say(f"A limit counts as met within the feasibility tolerance, at most {most[1]:.2g} ({most[0]}).", "")
+    if sensitivities:
+        say(slopes(problem, result), "")
     say(f"{problem.objective.name} = {result.fun:.6g} after {result.nfev} evaluations: {result.message}")
+    if result.stationarity:
+        say(f"{sentences(result.stationarity)}.")
 
 
 def named(problem: Problem, x: Array | None) -> dict[str, float] | None:
@@ -153,6 +176,8 @@ def _answer(problem: Problem, result: Result) -> dict[str, Any]:
         "pof": float(result.pof),
         **{field: result[field] for field in ("confidence", "rule", "feasibility_tol")},
         "multipliers": result.multipliers,
+        "multiplier_errors": result.multiplier_errors,
+        "stationarity": result.stationarity,
         "kkt": result.kkt,
         "observed": {
             "x": named(problem, result.x_observed),
@@ -161,6 +186,26 @@ def _answer(problem: Problem, result: Result) -> dict[str, Any]:
         **{field: result[field] for field in ("nfev", "nit", "nfail", "method")},
         "seed": result.rng,
     }
+
+
+def _slopes_json(result: Result) -> dict[str, Any]:
+    """Return the slopes by outcome and variable as JSON values."""
+    found = result.sensitivities
+    if found is None:
+        return {"sensitivities": None}
+    pairs = np.stack([found.slopes, found.errors], -1).tolist()
+    by_name = {
+        outcome: {
+            name: {"slope": slope, "error": error}
+            for name, (slope, error) in zip(found.variables, row, strict=True)
+        }
+        for outcome, row in zip(found.outcomes, pairs, strict=True)
+    }
+    return {"sensitivities": by_name}
+
+
+def _estimate(value: float, error: float) -> Text:
+    return Text(with_error(value, error), justify="right")
 
 
 def _place(value: float, low: float, high: float) -> Text:

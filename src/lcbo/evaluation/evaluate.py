@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 import time
 import traceback
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ class Attempt:
 
     evaluation: Evaluation
     error: BaseException | None = None  # behind a failure; from another process only an OutcomeError comes
+    broken: bool = False  # whether the failure is a programming error
     late: bool = False  # whether it had been given up before
 
     def portable(self) -> Attempt:
@@ -100,11 +102,32 @@ def _ended(
         worker=candidate.record.worker or here(),
         started=started,
         seconds=seconds,
-        traceback="" if error is None else shortened("".join(traceback.format_exception(error))),
+        traceback="" if error is None else shortened(_trace(error)),
     )
     if reason is None:
         return Attempt(replace(candidate, status="done", outcomes=outcomes, record=record))
-    return Attempt(replace(candidate, status="failed", outcomes={}, failed=reason, record=record), error)
+    failed = replace(candidate, status="failed", outcomes={}, failed=reason, record=record)
+    return Attempt(failed, error, broken=is_programming_error(error))
+
+
+def is_programming_error(error: BaseException | None) -> bool:
+    """Return whether an exception says that the function cannot work anywhere, not that it failed here.
+
+    A file that is not found is one when it is the program to start.
+    """
+    if isinstance(error, EvaluationError):  # a `Command` says so of its program
+        error = error.__cause__
+        return isinstance(error, FileNotFoundError | PermissionError)
+    if isinstance(error, FileNotFoundError | PermissionError):
+        frames = traceback.extract_tb(error.__traceback__)
+        return bool(frames) and frames[-1].filename == subprocess.__file__
+    return isinstance(error, TypeError | NameError | ImportError | AttributeError | SyntaxError)
+
+
+def _trace(error: BaseException) -> str:
+    """Return the traceback of the function's own code, without the line that called it."""
+    trace = error.__traceback__
+    return "".join(traceback.format_exception(type(error), error, trace and trace.tb_next))
 
 
 def lost(candidate: Evaluation, reason: str, started: float, traceback: str = "") -> Evaluation:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from lcbo.errors import OutcomeError, TooManyFailuresError, WorkerError
+from lcbo.errors import EvaluationError, FunctionError, OutcomeError, TooManyFailuresError, WorkerError
 from lcbo.evaluation.evaluate import Attempt
 from lcbo.evaluation.evaluator import Evaluator
 from lcbo.loop.interrupt import shield
@@ -40,6 +40,7 @@ class Loop:
         self._late: list[Evaluation] = []
         self._succeeded = any(e.status == "done" and e.role != "data" for e in optimizer.log.evaluations)
         self._last: Attempt | None = None  # that failed
+        self.raised: Exception | None = None  # by the callback
 
     def run(self, stopping: Stopping, callback: Callback | None, bar: ProgressBar) -> str:
         """Evaluate until something says stop and return the reason; the errors are those of `minimize`."""
@@ -100,6 +101,8 @@ class Loop:
             self._last = attempt
             if isinstance(attempt.error, OutcomeError) and not self._succeeded:
                 raise attempt.error
+            if attempt.broken and self._optimizer.n_ended == 0:
+                raise _broken(attempt)
             if candidate.record.attempts <= self._retries:
                 logger.info("candidate %d: tried again after %s", ended.id, ended.failed)
                 again = replace(candidate.record, attempts=candidate.record.attempts + 1)
@@ -129,6 +132,9 @@ class Loop:
                 callback(answer.snapshot(self._optimizer.log, self._optimizer.info()))
             except StopIteration:
                 return "stopped by the callback"
+            except Exception as error:
+                self.raised = error
+                raise
         return None
 
     def _spent(self) -> str:
@@ -147,3 +153,14 @@ class Loop:
             if self._last.error is None and trace:
                 error.add_note(f"In the worker:\n{trace}")
         return error
+
+
+def _broken(attempt: Attempt) -> FunctionError:
+    """Return the error of a function that cannot work; the candidate stays pending for when it can."""
+    ended = attempt.evaluation
+    trace = "" if isinstance(attempt.error, EvaluationError) else ended.record.traceback
+    error = FunctionError(f"fun: the first evaluation ended with a programming error: {ended.failed}", trace)
+    error.__cause__ = attempt.error
+    if attempt.error is None and trace:
+        error.add_note(f"In the worker:\n{trace}")
+    return error

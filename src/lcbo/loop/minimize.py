@@ -88,9 +88,10 @@ def minimize(
 
     Args:
         fun: maps a point (1-D float64 array, user units) to a mapping of outcomes by name, or to ``(f, c)``
-            with ``c`` in the order of the constraints. An exception or NaN is a failed evaluation: it is
-            recorded and the run goes on, until 10 evaluations have failed without a single success or
-            more than half of at least 20 (``max_failure_rate``). A `Command` runs an external simulator. Or a
+            with ``c`` in the order of the constraints. An exception, NaN or a number beyond 1e300 is a failed
+            evaluation: it is recorded and the run goes on, until 10 evaluations have failed without a single
+            success or more than half of at least 20 (``max_failure_rate``). A `Command` runs an external
+            simulator. Or a
             `Problem` with its own function; then leave out ``bounds``, ``constraints``, ``objective``,
             ``noise`` and ``deterministic``.
         bounds: ``(low, high)`` per variable, a SciPy ``Bounds``, or a mapping from name to pair.
@@ -119,7 +120,8 @@ def minimize(
         retries: how often a failed evaluation is tried again.
         max_failure_rate: part of the evaluations that may fail before the run stops, once there are 20.
         store: file that keeps the run; a run that is there is continued.
-        callback: called after every evaluation with a `Snapshot`; raising ``StopIteration`` ends the run.
+        callback: called after every evaluation with a `Snapshot`; raising ``StopIteration`` ends the run. Any
+            other exception is raised again with the answer so far as its attribute ``result``.
         progress: show a progress bar on a terminal.
         options: options of the method.
         confidence: probability with which the answer of a noisy run is to be feasible (see `Optimizer`).
@@ -137,6 +139,8 @@ def minimize(
     Raises:
         ArgumentError: an argument is wrong.
         OutcomeError: the function does not return the outcomes.
+        FunctionError: the very first evaluation ended with a ``TypeError``, ``NameError``, ``ImportError``,
+            ``AttributeError`` or for want of a program to start. Later these are failures like any other.
         TooManyFailuresError: no evaluation succeeded.
         WorkerError: no worker can load the function, or the executor is broken, before anything succeeded.
     """
@@ -201,10 +205,22 @@ def _run(
             if optimizer.log.incumbent() is None:
                 raise
             reason = "interrupted" if isinstance(stop, KeyboardInterrupt) else str(stop)
+        except Exception as error:
+            if error is loop.raised:
+                _keep_result(error, loop, optimizer)
+            raise
         evaluator.close()
         result = optimizer.result(reason)
         logger.info("stopped: %s", result.message)
         return result
+
+
+def _keep_result(error: Exception, loop: Loop, optimizer: Optimizer) -> None:
+    """Hang the answer so far on what the callback raised: days of evaluations must not go with it."""
+    loop.collect()
+    if optimizer.log.incumbent() is not None:
+        error.result = optimizer.result(f"the callback raised {type(error).__name__}")  # type: ignore[attr-defined]
+        error.add_note("The answer so far is the attribute `result` of this exception.")
 
 
 def make_evaluator(

@@ -33,6 +33,7 @@ from lcbo.optimizer.describe import versions
 from lcbo.optimizer.kkt import Kkt, kkt
 from lcbo.optimizer.log import Log
 from lcbo.optimizer.result import Result, Snapshot
+from lcbo.optimizer.sensitivity import explain
 from lcbo.problem import Problem
 from lcbo.types import Array, Evaluation
 
@@ -84,7 +85,7 @@ def answer(problem: Problem, method: Method, log: Log, *, reason: str, demand: D
         result.x, result.fun = problem.space.from_unit(prospects.u[best]), outcomes[problem.objective.name]
         result.constr = _constrained(problem, outcomes)
         belief = _belief(method, prospects.u[best])
-    result.multipliers, result.kkt = _stationarity_fields(log, belief)
+    _explain(result, log, belief)
     result.reason = reason
     result.message = _message(result, noisy)
     result.history = log.history()
@@ -101,18 +102,17 @@ def stationarity(log: Log, belief: Belief) -> Kkt:
     return kkt(belief, log.problem.terms, np.array(list(log.scale().values())))
 
 
-def _stationarity_fields(log: Log, belief: Belief | None) -> tuple[dict[str, float], dict[str, float]]:
-    """Return multipliers in user units, lambda * s_f / s_c, and KKT residuals; empty without a model."""
+def _explain(result: Result, log: Log, belief: Belief | None) -> None:
+    """Fill the fields on slopes, multipliers and stationarity; empty without a model."""
+    result.multipliers, result.multiplier_errors, result.kkt = {}, {}, {}
+    result.sensitivities, result.stationarity = None, ""
     if belief is None:
-        return {}, {}
-    at = stationarity(log, belief)
-    problem, scale = log.problem, list(log.scale().values())
-    multipliers = dict.fromkeys(problem.outcomes[1:], 0.0)
-    for term, value in zip(problem.terms, at.multipliers, strict=True):
-        unit = scale[0] / scale[term.row]
-        multipliers[problem.outcomes[term.row]] += float(term.sign * value * unit)
-    residuals = {"r_s": at.r_s, "r_f": at.r_f, "spread_s": at.spread_s, "spread_f": at.spread_f}
-    return multipliers, residuals
+        return
+    at, found = stationarity(log, belief), explain(log, belief)
+    result.kkt = {"r_s": at.r_s, "r_f": at.r_f, "spread_s": at.spread_s, "spread_f": at.spread_f}
+    result.sensitivities, result.stationarity = found.sensitivities, found.sentence
+    result.multipliers = found.sensitivities.multipliers
+    result.multiplier_errors = found.sensitivities.multiplier_errors
 
 
 def _is_noisy(problem: Problem, log: Log, belief: Belief | None) -> bool:

@@ -7,6 +7,16 @@ point u of the cube, the Lagrangian's gradient is g = g_f + J^T lambda and
     r_f = sum_j max(0, v_j)^2 over inequalities + sum_j v_j^2 over equalities
 
 lambda minimizes r_s, with lambda_j >= 0 on active inequalities, 0 on inactive ones, free on equalities.
+
+These are squares without a unit. What a user can act on is `balance`. With slopes known to within covariances
+S and at a point that is not quite the optimum, the Lagrangian's gradient over the variables no bound stops is
+
+    r = g_f + J^T lambda ~ N(0, S_f + sum_j lambda_j^2 S_j + tau^2 I)
+
+with tau, what the point lacks to be stationary, of largest restricted likelihood. A flat prior on
+lambda_j >= 0 makes lambda a normal distribution around the generalized least squares estimate, cut off at 0.
+Its means are the multipliers and its standard deviations their error bars: a limit that may bind has a
+positive multiplier, and one that does not has one that is small beside its error.
 """
 
 from __future__ import annotations
@@ -16,15 +26,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr, ndtri_exp
 
 from lcbo.methods.protocol import Belief
+from lcbo.random import generator
 from lcbo.terms import Terms
 from lcbo.types import Array
 
 Mask = NDArray[np.bool_]
 _AT_BOUND = 1e-6  # unit-cube distance below which a bound counts as reached
 _ACTIVE = 1e-2  # slack, in standard deviations of the outcome, below which a constraint counts as active
+_NEAR_BOUND = 1e-2  # unit-cube distance below which a bound may stop a variable of the optimum
+_CLEAR = 6.0  # standard errors from 0 at which the cut changes nothing
+_CHAINS, _SWEEPS = 500, 40
+_ROUNDS = 3  # multipliers and weights depend on each other
+_TAU = np.concatenate([[0.0], np.geomspace(1e-16, 1.0, 17)])  # squares, in units of the objective's
 
 
 @dataclass(frozen=True)
@@ -38,6 +54,31 @@ class Kkt:
     spread_f: float
 
 
+@dataclass(frozen=True)
+class Balance:
+    """How objective and limits hold each other at a point, standardized as in `Kkt`.
+
+    Attributes:
+        multipliers: lambda, one per term; 0 where a term is inactive.
+        errors: their standard errors.
+        slope: norm of the Lagrangian's gradient over the variables that no bound stops.
+        noise: expected norm of what its uncertainty adds.
+        significant: whether the slope is more than that uncertainty explains.
+    """
+
+    multipliers: Array
+    errors: Array
+    slope: float
+    noise: float
+    significant: bool
+
+
+def active(values: Array, deviations: Array, equality: Mask) -> Mask:
+    """Return which terms bind within their resolution, given standardized values and their deviations."""
+    near: Mask = equality | (values >= -(_ACTIVE + 2.0 * deviations))
+    return near
+
+
 def kkt(belief: Belief, terms: Terms, scale: Array) -> Kkt:
     """Return multipliers and residuals at the point of a belief; ``scale`` is the unit of each output row."""
     rows, signs, equality = terms.rows, terms.sign, terms.equality
@@ -47,9 +88,9 @@ def kkt(belief: Belief, terms: Terms, scale: Array) -> Kkt:
     lower, upper = belief.u <= _AT_BOUND, belief.u >= 1.0 - _AT_BOUND
 
     jacobian = signs[:, None] * slope[rows]
-    active = equality | (v >= -(_ACTIVE + 2.0 * s))
+    binding = active(v, s, equality)
     multipliers = np.zeros(len(terms))
-    multipliers[active] = _multipliers(slope[0], jacobian[active], equality[active], lower, upper)
+    multipliers[binding] = _multipliers(slope[0], jacobian[binding], equality[binding], lower, upper)
 
     g = slope[0] + jacobian.T @ multipliers
     blocked = (lower & (g > 0.0)) | (upper & (g < 0.0))
@@ -89,3 +130,128 @@ def _expected_square(v: Array, s: Array) -> Array:
     z = v / safe
     density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
     return np.where(s > 0.0, (v**2 + s**2) * ndtr(z) + v * s * density, np.maximum(v, 0.0) ** 2)
+
+
+def balance(u: Array, slopes: Array, cov: Array, terms: Terms, binding: Mask) -> Balance:
+    """Return multipliers with error bars and what is left of the objective's slope.
+
+    Args:
+        u: ``d``, the point of the unit cube.
+        slopes: ``B x d``, standardized.
+        cov: ``B x d x d``, their covariances.
+        terms: the conditions.
+        binding: which of them may bind, ``T``.
+    """
+    rows, equality = terms.rows[binding], terms.equality[binding]
+    jacobian, spread = terms.sign[binding, None] * slopes[rows], cov[rows]
+    lower, upper = u <= _NEAR_BOUND, u >= 1.0 - _NEAR_BOUND
+    plain = estimate = _multipliers(slopes[0], jacobian, equality, lower, upper)
+    for _ in range(_ROUNDS):
+        g = slopes[0] + jacobian.T @ estimate
+        free = ~((lower & (g > 0.0)) | (upper & (g < 0.0)))
+        total = cov[0] + np.tensordot(estimate**2, spread, 1)
+        whole = _Whitened(slopes[0][free], jacobian[:, free], total[np.ix_(free, free)], equality)
+        estimate = whole.best()
+    mean, std = np.zeros(len(terms)), np.zeros(len(terms))
+    mean[binding], std[binding] = whole.posterior()
+    r = (slopes[0] + jacobian.T @ plain)[free]
+    noise = cov[0] + np.tensordot(plain**2, spread, 1)
+    noise = noise[np.ix_(free, free)]
+    return Balance(
+        multipliers=mean,
+        errors=std,
+        slope=float(np.linalg.norm(r)),
+        noise=float(np.sqrt(max(np.trace(noise), 0.0))),
+        significant=_significant(r, noise, int(np.sum(equality | (plain > 0.0)))),
+    )
+
+
+class _Whitened:
+    """The least squares problem of the multipliers in coordinates where its errors are independent.
+
+    Attributes:
+        tau2: the square of tau, relative to that of the objective's slope.
+    """
+
+    def __init__(self, slope: Array, jacobian: Array, cov: Array, equality: Mask) -> None:
+        variances, basis = np.linalg.eigh(cov)
+        self._unit = float(np.mean(slope**2)) if slope.any() else 1.0
+        self._variances = np.maximum(variances / self._unit, 0.0)
+        self._target = -(basis.T @ slope)
+        self._columns = (jacobian @ basis).T
+        self._least = np.where(equality, -np.inf, 0.0)
+        fits = [self._fitted(tau2) for tau2 in _TAU]
+        self.tau2 = float(_TAU[int(np.argmax([likelihood for likelihood, _ in fits]))])
+
+    def best(self) -> Array:
+        """Return the constrained estimate."""
+        return self._fitted(self.tau2)[1]
+
+    def posterior(self) -> tuple[Array, Array]:
+        """Return means and standard deviations."""
+        weight = 1.0 / self._variance(self.tau2)
+        precision = (self._columns.T * weight) @ self._columns
+        return _cut_normal(precision, (self._columns.T * weight) @ self._target, self._least)
+
+    def _variance(self, tau2: float) -> Array:
+        least = 1e-16 + 1e-14 * self._variances.max(initial=0.0)
+        variance: Array = self._unit * np.maximum(self._variances + tau2, least)
+        return variance
+
+    def _fitted(self, tau2: float) -> tuple[float, Array]:
+        """Return the restricted log likelihood of tau, and its estimate of the multipliers."""
+        variance = self._variance(tau2)
+        root = 1.0 / np.sqrt(variance)
+        columns, target = root[:, None] * self._columns, root * self._target
+        estimate: Array = np.linalg.lstsq(columns, target)[0]
+        if (estimate < self._least).any():
+            estimate = lsq_linear(columns, target, bounds=(self._least, np.inf), method="bvls").x
+        used = columns[:, (estimate > 0.0) | np.isinf(self._least)]
+        taken = np.log(np.maximum(np.linalg.svd(used, compute_uv=False), 1e-300)).sum()
+        misfit = np.square(target - columns @ estimate).sum()
+        return -0.5 * float(np.log(variance).sum() + 2.0 * taken + misfit), estimate
+
+
+def _cut_normal(precision: Array, pull: Array, least: Array) -> tuple[Array, Array]:
+    """Return means and standard deviations of ``N(A^-1 b, A^-1)`` above ``least``, 0 or minus infinity.
+
+    Where the cut is far away they are known in closed form, else by Gibbs sampling.
+    """
+    own = precision.diagonal()
+    felt = own > 0.0  # a limit without a slope cannot be moved
+    mean, std = np.zeros(len(own)), np.zeros(len(own))
+    if not felt.any():
+        return mean, std
+    a, b, low = precision[np.ix_(felt, felt)], pull[felt], least[felt]
+    size = np.sqrt(a.diagonal())
+    inverse = np.linalg.pinv(a / size / size[:, None], rcond=1e-12, hermitian=True) / size / size[:, None]
+    center, spread = inverse @ b, np.sqrt(np.maximum(inverse.diagonal(), 0.0))
+    if (np.isinf(low) | (center >= _CLEAR * spread)).all():
+        mean[felt], std[felt] = center, spread
+        return mean, std
+    rng = generator(0, "multipliers")
+    draws = np.tile(np.where(np.isinf(low), center, np.maximum(center, 0.0)), (_CHAINS, 1))
+    first = second = np.zeros(len(b))
+    for sweep in range(_SWEEPS):
+        for j, sd in enumerate(1.0 / size):
+            middle = draws[:, j] + (b[j] - draws @ a[:, j]) * sd**2
+            log_chance = log_ndtr(middle / sd) if low[j] == 0.0 else np.zeros(_CHAINS)
+            draws[:, j] = middle - sd * ndtri_exp(np.log(rng.uniform(size=_CHAINS)) + log_chance)
+            if low[j] == 0.0:
+                draws[:, j] = np.maximum(draws[:, j], 0.0)
+        if sweep >= _SWEEPS // 2:
+            first, second = first + draws.mean(0), second + np.square(draws).mean(0)
+    first, second = (total / (_SWEEPS - _SWEEPS // 2) for total in (first, second))
+    mean[felt], std[felt] = first, np.sqrt(np.maximum(second - first**2, 0.0))
+    return mean, std
+
+
+def _significant(r: Array, cov: Array, fitted: int) -> bool:
+    """Return whether a gradient is more than its uncertainty explains, by two deviations of chi^2."""
+    variances, basis = np.linalg.eigh(cov)
+    resolved = variances > 1e-12 * max(float(variances.max(initial=0.0)), 1e-300)
+    rotated = basis.T @ r
+    freedom = max(len(r) - fitted, 1)
+    chi2 = float(np.sum(rotated[resolved] ** 2 / variances[resolved]))
+    unexplained = bool(np.sum(rotated[~resolved] ** 2) > 1e-24 * max(float(r @ r), 1e-300))
+    return unexplained or chi2 > freedom + 2.0 * np.sqrt(2.0 * freedom)

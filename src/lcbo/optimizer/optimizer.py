@@ -29,7 +29,7 @@ from lcbo.optimizer.recorder import AskEntry, Contents, Recorder, TellEntry, run
 from lcbo.optimizer.result import Result
 from lcbo.optimizer.resume import check_versions, facts_of, replay, stored_plan
 from lcbo.optimizer.setup import CONFIDENCE, Plan, read_device, read_outcomes, read_path, read_plan
-from lcbo.problem import Problem, not_finite
+from lcbo.problem import Problem, is_finite, not_finite
 from lcbo.text import shown
 from lcbo.types import Array, Candidate, Evaluation, Record
 
@@ -249,7 +249,7 @@ class Optimizer:
         reason = not_finite(told) if failed is None else failed or "no reason given"
         self._sync()
         if self._ledger.is_news(id, told, reason):
-            finite = {name: value for name, value in told.items() if math.isfinite(value)}
+            finite = {name: value for name, value in told.items() if is_finite(value)}
             self._tell(TellEntry(int(id), finite, reason, final, record or Record()))
 
     def settle(self, ended: Evaluation) -> None:

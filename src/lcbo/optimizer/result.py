@@ -8,6 +8,7 @@ from typing import Any
 from scipy.optimize import OptimizeResult
 
 from lcbo.optimizer.log import EvaluationTable
+from lcbo.optimizer.sensitivity import Sensitivities
 from lcbo.text import Displayed
 from lcbo.types import Array, Evaluation
 
@@ -68,7 +69,12 @@ class Result(Displayed, _Answer):
             ``constr_observed``, biased to the good side when there is noise.
         x_recommended: the point the model believes best at even odds of being feasible, ``None`` without one.
         multipliers: Lagrange multiplier by constrained outcome in user units: by how much the objective
-            would improve per unit of threshold; negative where a lower bound is active.
+            would improve per unit of threshold; negative where a lower bound is active. Positive wherever
+            a limit may bind, with the standard error in ``multiplier_errors``.
+        multiplier_errors: standard errors of the multipliers.
+        sensitivities: slope of every outcome by variable with its standard error, see `Sensitivities`;
+            ``None`` without a model.
+        stationarity: a sentence on how much of the objective is still to be gained near ``x``.
         kkt: ``r_s`` (stationarity) and ``r_f`` (feasibility), squared norms in unit-cube units with every
             outcome divided by its standard deviation over the run, and what the posterior variance adds
             to their expectation, ``spread_s`` and ``spread_f``.
@@ -93,6 +99,9 @@ class Result(Displayed, _Answer):
     constr_observed: dict[str, float]
     x_recommended: Array | None
     multipliers: dict[str, float]
+    multiplier_errors: dict[str, float]
+    sensitivities: Sensitivities | None
+    stationarity: str
     kkt: dict[str, float]
     history: EvaluationTable
     rng: int

@@ -15,7 +15,7 @@ from lcbo.errors import ArgumentError
 from lcbo.methods import registry
 from lcbo.methods.protocol import MethodSpec, Setup
 from lcbo.optimizer.log import FEASIBILITY_TOL
-from lcbo.problem import Problem, outcome_value
+from lcbo.problem import Problem, is_finite, outcome_value
 from lcbo.text import shown
 from lcbo.types import Array, Evaluation
 
@@ -203,7 +203,7 @@ def read_data(data: Any, problem: Problem) -> list[Evaluation]:
         if not (isinstance(pair, Sequence) and len(pair) == 2 and isinstance(pair[1], Mapping)):
             raise ArgumentError("data", expected, repr(pair))
         outcomes = read_outcomes("data", pair[1], problem)
-        finite = {name: value for name, value in outcomes.items() if np.isfinite(value)}
+        finite = {name: value for name, value in outcomes.items() if is_finite(value)}
         if finite:
             read.append((read_points("data", pair[0], problem)[0], finite))
     return brought_along(read, problem)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     BoundsLike: TypeAlias = Sequence[tuple[float, float]] | Array | Mapping[str, tuple[float, float]] | Bounds
     ConstraintLike: TypeAlias = Constraint | str | NonlinearConstraint
 
+LARGEST = 1e300  # what an outcome may be, either way
+
 
 @runtime_checkable
 class NamedFunction(Protocol):
@@ -247,9 +249,14 @@ def outcome_value(name: str, value: object) -> float:
     return float(value)
 
 
+def is_finite(value: float | None) -> bool:
+    """Return whether an outcome is a number that can be computed with; sums of larger ones overflow."""
+    return value is not None and abs(value) <= LARGEST
+
+
 def not_finite(outcomes: Mapping[str, float | None]) -> str | None:
     """Return which outcomes are no finite numbers, in words; ``None`` when all are."""
-    broken = {name: value for name, value in outcomes.items() if value is None or not math.isfinite(value)}
+    broken = {name: value for name, value in outcomes.items() if not is_finite(value)}
     return "; ".join(f"outcome {name!r} is {value}" for name, value in broken.items()) or None
 
 
@@ -315,8 +322,12 @@ def _read_constraints(
 
 
 def _outcome_names(objective: Objective, constraints: Sequence[Constraint]) -> tuple[str, ...]:
-    """Return the objective's name and every constrained name once; a side may be stated only once."""
+    """Return the objective's name and every constrained name once.
+
+    A side may be stated only once, and some value must meet both.
+    """
     sides: set[tuple[str, str]] = set()
+    limits: dict[str, list[Constraint]] = {}
     for c in constraints:
         if c.name == objective.name:
             raise ArgumentError("constraints", "outcomes other than the objective", f"{c.name!r} as both")
@@ -324,6 +335,12 @@ def _outcome_names(objective: Objective, constraints: Sequence[Constraint]) -> t
         if any((c.name, side) in sides for side in stated):
             raise ArgumentError("constraints", "each outcome bounded once per side", f"{c.name!r} twice")
         sides.update((c.name, side) for side in stated)
+        limits.setdefault(c.name, []).append(c)
+    for same in limits.values():
+        low, high = max(c.interval[0] for c in same), min(c.interval[1] for c in same)
+        if low >= high:
+            expected = "limits that leave an outcome room (for a single value use eq and tol)"
+            raise ArgumentError("constraints", expected, " and ".join(map(str, same)))
     return (objective.name, *dict.fromkeys(c.name for c in constraints))
 
 

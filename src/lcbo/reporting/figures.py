@@ -17,8 +17,8 @@ from lcbo.types import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lcbo.methods.protocol import Belief
     from lcbo.optimizer.log import EvaluationTable
+    from lcbo.optimizer.sensitivity import Sensitivities
     from lcbo.problem import Constraint, Problem
 
 # Names of a method's numbers that deserve words; others are shown under their own name.
@@ -122,22 +122,17 @@ def traces(trace: pd.DataFrame) -> tuple[list[str], dict[str, float]]:
     return pictures, constants
 
 
-def sensitivity(problem: Problem, belief: Belief, tightest: Sequence[Constraint]) -> list[str]:
-    """Return bars of the model's slopes at the answer: of the objective, then of the tightest outcomes.
+def sensitivity(found: Sensitivities, tightest: Sequence[Constraint]) -> list[str]:
+    """Return bars of the slopes at the answer: of the objective, then of the tightest outcomes.
 
-    A slope is the change of the outcome when a variable moves by a hundredth of its range. The variables
-    are those with the largest slopes, every outcome's measured in its own scale.
+    A bar is the change of the outcome when a variable moves by a hundredth of its range. The variables
+    are those with the largest slopes, every outcome's measured by its own largest.
     """
-    free = [name for name, is_free in zip(problem.variables, problem.free, strict=True) if is_free]
-    rows = [0, *dict.fromkeys(problem.outcomes.index(c.name) for c in tightest)][:4]
-    standard = np.abs(belief.gradient[rows] / belief.scale[rows, None]).max(axis=0)
-    chosen = np.argsort(-standard, kind="stable")[:_BARS]
-    pictures = []
-    for row in rows:
-        factor = 0.01 * (problem.objective.sign if row == 0 else 1.0)
-        slope, spread = factor * belief.gradient[row, chosen], 0.01 * belief.gradient_std[row, chosen]
-        pictures.append(figure(problem.outcomes[row], bars([free[i] for i in chosen], slope, spread)))
-    return pictures
+    rows = [0, *dict.fromkeys(found.outcomes.index(c.name) for c in tightest)][:4]
+    chosen = found.strongest(rows, _BARS)
+    names = [found.variables[i] for i in chosen]
+    change, error = found.changes()
+    return [figure(found.outcomes[row], bars(names, change[row, chosen], error[row, chosen])) for row in rows]
 
 
 def bars(names: Sequence[str], values: Array, spread: Array) -> str:

@@ -18,6 +18,16 @@ def number(value: float) -> str:
     return f"{value:.6g}".replace("-", "\N{MINUS SIGN}") if math.isfinite(value) else "\N{EN DASH}"
 
 
+def with_error(value: float, error: float) -> str:
+    """Return a value with its standard error, both to the digits the error leaves."""
+    if not (math.isfinite(value) and math.isfinite(error)):
+        return number(value)
+    if error <= 0.0:
+        return number(float(f"{value:.4g}"))
+    digits = min(1 - math.floor(math.log10(error)), 300)
+    return f"{number(round(value, digits))} \N{PLUS-MINUS SIGN} {number(float(f'{error:.2g}'))}"
+
+
 def counted(n: int, noun: str) -> str:
     """Return a number of things, such as ``1 variable`` or ``3 variables``."""
     return f"{n} {noun}" + "s" * (n != 1)

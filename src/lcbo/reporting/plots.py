@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from lcbo.errors import ArgumentError
 from lcbo.optimizer.result import Result
 from lcbo.optimizer.setup import read_path
-from lcbo.reporting.format import counted, one_line
+from lcbo.reporting.format import counted, one_line, with_error
 from lcbo.text import brief
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lcbo.store.stored_run import StoredRun
 
 _SLACKS = 6  # lines a reader can follow
+_PANELS, _BARS = 4, 20
 
 
 def plot_convergence(
@@ -60,6 +61,49 @@ def plot_run(run: StoredRun, path: str | Path | None = None) -> Figure:
         axes = figure.add_subplot(rows, 1, 2, sharex=axes)
         _draw_slacks(axes, problem, result.history, run.log.scale())
     axes.set_xlabel("evaluations")
+    _save(figure, path)
+    return figure
+
+
+def plot_sensitivities(result: Result, path: str | Path | None = None) -> Figure:
+    """Return a figure of what moves what at the answer, with error bars; written to ``path`` if given.
+
+    Every panel is an outcome: the objective, then those whose limits cost most. A bar is its change when a
+    variable moves up by a hundredth of its range, its whisker two standard errors. The title of an outcome
+    with a limit says what the limit costs.
+
+    Args:
+        result: the answer of a run, of a method with a model.
+        path: file to write; its ending chooses the format.
+    """
+    found = result.sensitivities
+    if found is None:
+        raise ArgumentError(
+            "result", "an answer with sensitivities", f"one of {result.method} without a model"
+        )
+    held = {name: abs(value) for name, value in found.multipliers.items()}
+    costly = sorted(found.outcomes[1:], key=lambda name: -held[name])[: _PANELS - 1]
+    rows = [0, *(found.outcomes.index(name) for name in costly)]
+    chosen = found.strongest(rows, _BARS)[::-1]
+    figure = Figure(figsize=(1.6 + 2.6 * len(rows), 1.4 + 0.24 * len(chosen)), layout="constrained")
+    change, error = found.changes()
+    panels = figure.subplots(1, len(rows), sharey=True, squeeze=False)[0]
+    for axes, row in zip(panels, rows, strict=True):
+        axes.barh(range(len(chosen)), change[row, chosen], color="tab:blue", alpha=0.8)
+        axes.errorbar(
+            change[row, chosen], range(len(chosen)), xerr=2.0 * error[row, chosen], fmt="none", ecolor="0.2"
+        )
+        axes.axvline(0.0, color="black", lw=1)
+        name = found.outcomes[row]
+        cost = (
+            f"\nlimit: {with_error(found.multipliers[name], found.multiplier_errors[name])}" if row else "\n"
+        )
+        axes.set_title(_verbatim(name + cost), fontsize=10)
+        axes.grid(alpha=0.3, axis="x")
+        axes.tick_params(axis="x", labelsize=8)
+        axes.locator_params(axis="x", nbins=4)
+    panels[0].set_yticks(range(len(chosen)), [_verbatim(found.variables[i]) for i in chosen])
+    figure.supxlabel("change per hundredth of a variable's range, two standard errors", fontsize=9)
     _save(figure, path)
     return figure
 

@@ -14,11 +14,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lcbo.errors import ModelError
 from lcbo.optimizer.recorder import BudgetEntry
 from lcbo.optimizer.setup import read_path
 from lcbo.reporting import figures
-from lcbo.reporting.format import counted, moment, next_command, number, one_line, run_name, sentences
+from lcbo.reporting.format import (
+    counted,
+    moment,
+    next_command,
+    number,
+    one_line,
+    run_name,
+    sentences,
+    with_error,
+)
 from lcbo.reporting.page import (
     breakable,
     code,
@@ -37,9 +45,11 @@ from lcbo.text import brief, duration
 
 if TYPE_CHECKING:
     from lcbo.optimizer.result import Result
+    from lcbo.optimizer.sensitivity import Sensitivities
     from lcbo.problem import Constraint
     from lcbo.store.stored_run import StoredRun
 
+_OUTCOMES = 6  # columns of the table of slopes
 _ROWS, _LIMITS = 30, 12  # variables and constraints shown at once; the rest is folded
 
 
@@ -143,7 +153,10 @@ def _limits(result: Result, tightest: list[Constraint]) -> str:
     head, words = ["constraint", "", "value", "slack"], "Tightest first. Slack is the distance to the limit."
     if result.multipliers:
         head.append("multiplier")
-        words += " The multiplier says by how much the objective would improve per unit of the limit."
+        words += (
+            " The multiplier, with its standard error, says by how much the objective would improve per unit "
+            "of the limit."
+        )
     rows = []
     for constraint in tightest:
         value = result.constr[constraint.name]
@@ -153,7 +166,8 @@ def _limits(result: Result, tightest: list[Constraint]) -> str:
             verdict = "not known"
         row = [breakable(constraint), verdict, number(value), number(float(f"{room:.4g}"))]
         if result.multipliers:
-            row.append(number(float(f"{result.multipliers[constraint.name]:.4g}")))
+            name = constraint.name
+            row.append(with_error(result.multipliers[name], result.multiplier_errors[name]))
         rows.append(row)
     drawn = table(head, rows[:_LIMITS], (2, 3, 4))
     if len(rows) > _LIMITS:
@@ -162,13 +176,7 @@ def _limits(result: Result, tightest: list[Constraint]) -> str:
 
 
 def _stationarity(result: Result) -> str:
-    if not result.kkt:
-        return ""
-    values = {name: f"{value:.2g}" for name, value in result.kkt.items()}
-    return note(
-        f"KKT residuals (squared, 0 at an optimum): stationarity {values['r_s']}, to which uncertainty adds "
-        f"{values['spread_s']}; feasibility {values['r_f']}, to which it adds {values['spread_f']}."
-    )
+    return note(sentences(f"{result.stationarity}.")) if result.stationarity else ""
 
 
 def _progress(result: Result, tightest: list[Constraint]) -> str:
@@ -188,20 +196,33 @@ def _sensitivity(run: StoredRun, result: Result, tightest: list[Constraint]) -> 
     if result.x is None:
         return ""
     designs = figures.parallel(run.problem, result.history, result.x)
-    try:
-        belief = run.optimizer.belief(result.x)
-    except ModelError:
-        belief = None
-    if belief is None:
+    found = result.sensitivities
+    if found is None:
         return section("Design space", designs)
     words = (
-        "The model's slopes: change of the outcome when a variable moves up by a hundredth of its range, "
-        "for the variables with the largest slopes. Whiskers are one standard deviation of what the model "
-        "believes."
+        "Change of the outcome when a variable moves up by a hundredth of its range, for the variables with "
+        "the largest slopes. Whiskers are one standard error."
     )
     title = "<h3 class=next>What moves what at the answer</h3>"
-    slopes = columns(figures.sensitivity(run.problem, belief, tightest))
-    return section("Design space", designs, title, note(words), slopes)
+    pictures = columns(figures.sensitivity(found, tightest))
+    return section("Design space", designs, title, note(words), pictures, _slopes(found, tightest))
+
+
+def _slopes(found: Sensitivities, tightest: list[Constraint]) -> str:
+    """Return a table of slopes in user units: the objective, then the tightest outcomes."""
+    rows = [0, *dict.fromkeys(found.outcomes.index(c.name) for c in tightest)][:_OUTCOMES]
+    lines = [
+        [escape(found.variables[i]), *(with_error(found.slopes[r, i], found.errors[r, i]) for r in rows)]
+        for i in found.strongest(rows, len(found.variables))
+    ]
+    head = ["slope by", *(found.outcomes[row] for row in rows)]
+    numeric = tuple(range(1, len(head)))
+    shown = table(head, lines[:_ROWS], numeric)
+    if len(lines) > _ROWS:
+        shown += fold(f"the other {len(lines) - _ROWS} variables", table(head, lines[_ROWS:], numeric))
+    left = len(found.outcomes) - len(rows)
+    more = f" The {left} outcomes with the most room are left out." if left else ""
+    return shown + note(f"Slopes per unit of the variable, with standard errors, strongest first.{more}")
 
 
 def _method(run: StoredRun) -> str:

@@ -29,6 +29,7 @@ from lcbo.types import Array
 KEEP = ("all", "failed", "none")
 OUTPUT_LIMIT = search.READ_LIMIT  # bytes of any file the outcomes are read from
 _LOOK = 0.1  # seconds between looks at how much has been written
+NOT_FOUND = 127  # exit code of a shell that does not find a program
 _FILLED_IN = ("folder", "variables", "outcomes")  # fields that are not a problem file's
 
 
@@ -236,6 +237,9 @@ class Command:
                     process.wait()
                 else:
                     kill_members(process.pid)  # what it left running in the background
+        if shell and code == NOT_FOUND:
+            reason = f"the command cannot be started: the shell does not find it{last_lines(place)}"
+            raise EvaluationError(reason) from FileNotFoundError(line[0])
         if code:
             how = f"ended with exit code {code}" if code > 0 else f"died of {signal.Signals(-code).name}"
             raise EvaluationError(f"the command {how}{last_lines(place)}")

@@ -1,0 +1,192 @@
+"""Slopes and multipliers at the answer against derivatives and multipliers that are known."""
+
+import numpy as np
+import pytest
+from scipy.stats import truncnorm
+
+import lcbo
+from lcbo import Constraint, Objective, Problem
+from lcbo.methods.protocol import Belief
+from lcbo.optimizer.kkt import _cut_normal, balance
+from lcbo.optimizer.log import Log
+from lcbo.optimizer.sensitivity import explain
+from lcbo.optimizer.slopes import local_slopes
+from lcbo.terms import Term, Terms
+from lcbo.types import Evaluation
+
+LIMIT = Terms((Term(1, 1.0, 0.0),))
+PAIR = Terms((Term(1, 1.0, 0.0, equality=True), Term(2, 1.0, 0.0, equality=True)))
+
+
+def evaluated(problem, points, noise=0.0, seed=0):
+    """A log of evaluations of a problem at points in user units."""
+    rng, log = np.random.default_rng(seed), Log(problem)
+    for id, x in enumerate(points):
+        outcomes = {name: y + noise * rng.standard_normal() for name, y in problem.evaluate(x).items()}
+        log.add(Evaluation(id, x, problem.space.to_unit(x), "init", 0, "done", outcomes))
+    return log
+
+
+def believed(problem, x, std=0.0):
+    mean = problem.to_rows(problem.evaluate(x))
+    rows, d = len(mean), problem.dim
+    none = np.zeros((rows, d))
+    return Belief(problem.space.to_unit(x), mean, np.full(rows, std), none, none, np.ones(rows))
+
+
+def plane(x):
+    return {"f": 3.0 + 2.0 * x[0] + 0.03 * x[2], "c": 1.0 - 4.0 * x[0] - 0.06 * x[2]}
+
+
+def test_slopes_of_a_plane_are_in_user_units_and_a_fixed_variable_has_none():
+    problem = Problem([(0, 1), (5, 5), (-50, 50)], ["c <= 0"], Objective("f"), fun=plane)
+    points = np.random.default_rng(0).uniform(problem.lb, problem.ub, (30, 3))
+    x = np.array([0.25, 5.0, 0.0])
+    found = explain(evaluated(problem, points), believed(problem, x)).sensitivities
+    np.testing.assert_allclose(found.slopes[:, [0, 2]], [[2.0, 0.03], [-4.0, -0.06]], rtol=1e-4)
+    assert np.isnan(found.slopes[:, 1]).all()
+    assert np.isnan(found.errors[:, 1]).all()
+    assert found.multipliers == pytest.approx({"c": 0.5}, rel=1e-3)
+    frame = found.to_frame()
+    assert frame.loc[("c", "x2"), "slope"] == pytest.approx(-0.06, rel=1e-4)
+
+
+def test_a_maximized_objective_and_a_lower_limit_keep_their_signs():
+    problem = Problem([(0, 1), (0, 1)], ["c >= 1"], Objective("f", maximize=True), fun=None)
+    problem.fun = lambda x: {"f": -2.0 * x[0] - 3.0 * x[1], "c": 4.0 * x[0] + 6.0 * x[1]}
+    points = np.random.default_rng(0).uniform(0, 1, (30, 2))
+    found = explain(evaluated(problem, points), believed(problem, np.array([0.1, 0.1])))
+    np.testing.assert_allclose(found.sensitivities.slopes, [[-2.0, -3.0], [4.0, 6.0]], rtol=1e-4)
+    assert found.sensitivities.multipliers == pytest.approx({"c": -0.5}, rel=1e-3)
+    assert found.sentence.startswith("stationary")
+
+
+@pytest.mark.parametrize("bent", [False, True])
+def test_slopes_of_a_curved_function_lie_within_their_errors(bent):
+    rng = np.random.default_rng(1)
+    d, sd, around = 6, 0.02, np.full(6, 0.3)
+
+    def fun(u):
+        return 1.0 / (0.2 + u).sum(-1) if bent else np.sin(u @ np.arange(1, d + 1) / d)
+
+    at = 0.2 + around
+    exact = -np.ones(d) / at.sum() ** 2 if bent else np.arange(1, d + 1) / d * np.cos(around.sum() * 3.5 / d)
+    hits, errors = [], []
+    for _ in range(8):
+        points = np.clip(around + 0.15 * rng.standard_normal((90, d)), 0, 1)
+        y = fun(points) + sd * rng.standard_normal(90)
+        slopes = local_slopes(around, points, y[:, None], [None], np.ones(1))
+        errors.append(slopes.std[0])
+        hits.append(np.abs(slopes.mean[0] - exact) <= 2.0 * errors[-1])
+    assert 0.85 <= np.mean(hits) <= 1.0
+    assert np.median(errors) < 4.0 * sd / (0.15 * np.sqrt(90))
+
+
+def test_a_missing_outcome_and_a_single_evaluation_are_ordinary():
+    points, y = np.random.default_rng(2).uniform(size=(12, 3)), np.zeros((12, 2))
+    y[:, 0], y[::2, 1] = points[:, 0], np.nan
+    assert np.isfinite(local_slopes(points[0], points, y, [None, None], np.ones(2)).cov).all()
+    alone = local_slopes(points[0], points[:1], y[:1, :1], [None], np.ones(1))
+    assert np.isfinite(alone.mean).all()
+    assert (alone.cov[0].diagonal() > 0.0).all()
+
+
+def test_error_of_an_equality_multiplier_is_that_of_least_squares():
+    """Many sets of gradients drawn around the truth: the estimates scatter as their error bars say."""
+    rng, d, sd = np.random.default_rng(3), 30, 0.1
+    exact = np.array([2.0, -1.0])
+    jacobian = rng.standard_normal((2, d))
+    cov = np.stack([sd**2 * np.eye(d), np.zeros((d, d)), np.zeros((d, d))])
+    found = []
+    for _ in range(100):
+        slope = -exact @ jacobian + sd * rng.standard_normal(d)
+        found.append(balance(np.full(d, 0.5), np.vstack([slope, jacobian]), cov, PAIR, np.ones(2, bool)))
+    means, errors = (np.array([getattr(b, name) for b in found]) for name in ("multipliers", "errors"))
+    closed = sd * np.sqrt(np.diag(np.linalg.inv(jacobian @ jacobian.T)))
+    np.testing.assert_allclose(means.std(0), closed, rtol=0.2)
+    np.testing.assert_allclose(np.median(errors, 0), closed, rtol=0.15)
+    assert 0.92 <= np.mean(np.abs(means - exact) <= 2.0 * errors) <= 0.99
+    assert np.mean([b.significant for b in found]) < 0.1
+
+
+def test_uncertainty_of_a_limits_slope_widens_its_error():
+    rng, d, lam, sd = np.random.default_rng(4), 20, 3.0, 0.1
+    cov = np.stack([np.zeros((d, d)), sd**2 * np.eye(d)])
+    hits = []
+    for _ in range(100):
+        seen = rng.standard_normal(d)  # the posterior mean; the truth scatters around it
+        slope = -lam * (seen + sd * rng.standard_normal(d))
+        b = balance(np.full(d, 0.5), np.vstack([slope, seen]), cov, LIMIT, np.ones(1, bool))
+        hits.append(abs(b.multipliers[0] - lam) <= 2.0 * b.errors[0])
+    assert 0.91 <= np.mean(hits) <= 0.99
+
+
+@pytest.mark.parametrize("center", [-3.0, -0.5, 0.0, 2.0, 10.0])
+def test_a_cut_normal_has_the_moments_of_a_truncated_one(center):
+    sd = 0.7
+    mean, std = _cut_normal(np.array([[1.0 / sd**2]]), np.array([center / sd**2]), np.zeros(1))
+    exact = truncnorm(-center / sd, np.inf, loc=center, scale=sd)
+    assert mean[0] == pytest.approx(exact.mean(), rel=0.05)
+    assert std[0] == pytest.approx(exact.std(), rel=0.05)
+    assert mean[0] > 0.0
+
+
+def test_correlated_limits_are_cut_together():
+    rng = np.random.default_rng(5)
+    precision, pull = np.array([[2.0, 1.2], [1.2, 1.5]]), np.array([0.3, -0.4])
+    draws = rng.multivariate_normal(
+        np.linalg.solve(precision, pull), np.linalg.inv(precision), 2_000_000, method="cholesky"
+    )
+    kept = draws[(draws >= 0.0).all(1)]
+    mean, std = _cut_normal(precision, pull, np.zeros(2))
+    np.testing.assert_allclose(mean, kept.mean(0), rtol=0.05)
+    np.testing.assert_allclose(std, kept.std(0), rtol=0.05)
+
+
+def test_a_limit_that_just_binds_is_positive_and_one_without_slope_is_zero():
+    slopes = np.array([[1.0, 1.0], [1.0, 0.9], [0.0, 0.0]])  # the first limit pulls the same way: it is slack
+    terms = Terms((Term(1, 1.0, 0.0), Term(2, 1.0, 0.0)))
+    cov = np.tile(0.01 * np.eye(2), (3, 1, 1))
+    cov[2] = 0.0
+    found = balance(np.full(2, 0.5), slopes, cov, terms, np.ones(2, bool))
+    assert 0.0 < found.multipliers[0] < 2.0 * found.errors[0]
+    assert found.multipliers[1] == 0.0
+    assert found.significant
+
+
+def test_variables_stopped_by_a_bound_do_not_disturb():
+    slopes = np.array([[-1.0, 5.0, -2.0], [1.0, 3.0, 2.0]])
+    found = balance(np.array([0.5, 0.0, 0.4]), slopes, np.zeros((2, 3, 3)), LIMIT, np.ones(1, bool))
+    assert found.multipliers == pytest.approx([1.0], rel=1e-6)
+    assert found.slope == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_sentence_says_what_is_left():
+    problem = Problem([(0, 1)] * 2, [], "f", fun=lambda x: {"f": 10.0 + x[0]})
+    points = np.random.default_rng(0).uniform(0, 1, (30, 2))
+    log = evaluated(problem, points)
+    sentence = explain(log, believed(problem, np.array([0.5, 0.5]))).sentence
+    assert sentence == "f could still fall by about 0.95 % per step of 0.1 of the variables' ranges"
+    at_bound = explain(log, believed(problem, np.array([0.0, 0.5]))).sentence
+    assert at_bound.startswith("stationary: f would fall by less than 0.01 %")
+    flat = Problem([(0, 1)] * 2, [], "f", fun=lambda _: {"f": 10.0})
+    noisy = explain(evaluated(flat, points, noise=1.0), believed(flat, np.array([0.5, 0.5]))).sentence
+    assert noisy.startswith("stationary within what the noise allows: less than")
+
+
+def test_a_run_answers_with_its_multipliers():
+    """Minimize ``|x - 0.7|^2`` under ``mean(x) <= 0.5``: lambda = 0.4 d."""
+    d = 4
+    result = lcbo.minimize(
+        lambda x: {"f": float(np.sum((x - 0.7) ** 2)), "c": float(x.mean())},
+        [(0, 1)] * d,
+        [Constraint("c", ub=0.5)],
+        objective="f",
+        budget=60,
+        deterministic=True,
+        progress=False,
+    )
+    error = result.multiplier_errors["c"]
+    assert result.multipliers["c"] == pytest.approx(0.4 * d, rel=0.1)
+    assert 0.0 < error < 0.4
+    assert result.sensitivities.slopes[1] == pytest.approx(np.full(d, 1 / d), abs=0.02)
