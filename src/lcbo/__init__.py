@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         WorkerError,
     )
     from lcbo.evaluation.command.command import Command
+    from lcbo.integrations.scipy import scipy_method
     from lcbo.loop.minimize import minimize
     from lcbo.methods.protocol import Method, MethodSpec, Proposal
     from lcbo.methods.registry import register
@@ -70,6 +71,7 @@ __all__ = [
     "plot_convergence",
     "problems",
     "register",
+    "scipy_method",
 ]
 
 _HOME = {
@@ -91,6 +93,7 @@ _HOME = {
     "open_run": "store.stored_run",
     "plot_convergence": "reporting.plots",
     "register": "methods.registry",
+    "scipy_method": "integrations.scipy",
 }
 
 
