@@ -41,7 +41,7 @@ PUBLIC = [
 ]
 
 HEAVY = {"torch", "botorch", "gpytorch", "matplotlib", "pandas", "scipy"}
-DOORS = {"ax", "botorch", "gest_api", "libensemble", "openmdao", "optimas", "optuna", "ray", "submitit", "xopt"}
+DOORS = {"ax", "botorch", "gest_api", "libensemble", "openmdao", "optimas", "optuna", "ray", "xopt"}
 
 
 def modules_after(code: str) -> set[str]:
