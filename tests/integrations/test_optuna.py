@@ -38,7 +38,7 @@ def objective(trial):
 
 
 def points(study):
-    return [(t.params["x"], t.params["y"]) for t in study.trials]
+    return [(t.params["x"], t.params["y"]) for t in study.trials if t.params]
 
 
 def test_points_are_those_of_ask_and_tell():
