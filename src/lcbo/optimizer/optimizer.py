@@ -274,6 +274,11 @@ class Optimizer:
         with self._threads.limit(limits=1):
             return self._method.belief(self.problem.space.to_unit(x))
 
+    def surrogate(self) -> Any:
+        """Return the method's model and the frame of its coordinates, ``None`` without one; for adapters."""
+        with self._threads.limit(limits=1):
+            return self._method.surrogate()
+
     def info(self) -> Mapping[str, float]:
         """Return the method's numbers worth showing: iteration, step size and so on."""
         return self._method.info()

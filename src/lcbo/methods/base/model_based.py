@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import torch
 
@@ -46,6 +47,11 @@ class ModelBased(QueuedMethod):
     def belief(self, u: Array) -> Belief | None:
         """Return the model's belief at a point, or ``None`` before the first fit."""
         return believed(self._current_model(), u) if self._fitted else None
+
+    @torch.inference_mode()
+    def surrogate(self) -> Any:
+        """Return the model, which sees the cube as it is."""
+        return (self._current_model(), None) if self._fitted else None
 
     def _model(self, refit: bool = False) -> tuple[Model, Array, Terms]:
         """The model of everything told so far, the outputs it saw and the conditions on them."""

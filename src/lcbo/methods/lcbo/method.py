@@ -140,6 +140,11 @@ class Lcbo(QueuedMethod):
         """Return the model's belief at a point, or ``None`` before the initial design is told."""
         return self.model.belief(u)
 
+    @torch.inference_mode()
+    def surrogate(self) -> Any:
+        """Return the local model and its frame."""
+        return None if self.model.answer is None else (self.model.answer, self.model.frame)
+
     def info(self) -> Mapping[str, float]:
         """Return the iteration and the numbers of the model and of the step."""
         return {"iteration": self.iteration, **self.model.info(), **self.step.info(max(self.iteration, 1))}
