@@ -23,7 +23,11 @@ PAGE = Path(__file__).with_name("api.md")
 SECTIONS = ("Args", "Attributes", "Returns", "Raises")
 
 GROUPS: dict[str, list[tuple[str, Any]]] = {
-    "Run": [("lcbo.minimize", lcbo.minimize), ("lcbo.Optimizer", lcbo.Optimizer)],
+    "Run": [
+        ("lcbo.minimize", lcbo.minimize),
+        ("lcbo.Optimizer", lcbo.Optimizer),
+        ("lcbo.scipy_method", lcbo.scipy_method),
+    ],
     "State a problem": [
         ("lcbo.Problem", lcbo.Problem),
         ("lcbo.Constraint", lcbo.Constraint),

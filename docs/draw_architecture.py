@@ -38,6 +38,7 @@ WORDS = {
     "compare": "methods side by side",
     "reporting": "pictures and reports",
     "testing": "conformance of methods",
+    "integrations": "doors to other tools",
     "cli": "the command line",
 }
 UPWARDS = {("optimizer", "store")}  # the one late import upwards: run files are opened when a path is given

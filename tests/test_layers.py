@@ -29,6 +29,7 @@ LAYERS = {
     "reporting": 10,
     "compare": 10,
     "testing": 10,
+    "integrations": 10,
     "cli": 11,
     "__init__": 12,
 }

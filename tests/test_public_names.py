@@ -39,9 +39,11 @@ PUBLIC = [
     "plot_sensitivities",
     "problems",
     "register",
+    "scipy_method",
 ]
 
 HEAVY = {"torch", "botorch", "gpytorch", "matplotlib", "pandas", "scipy"}
+DOORS = {"ax", "botorch", "gest_api", "libensemble", "openmdao", "optimas", "optuna", "ray", "xopt"}
 
 
 def modules_after(code: str) -> set[str]:
@@ -66,6 +68,10 @@ def test_unknown_name_is_an_attribute_error():
 
 def test_import_is_light():
     assert not HEAVY & modules_after("import lcbo; lcbo.Problem; lcbo.Constraint; lcbo.ArgumentError")
+
+
+def test_import_and_a_run_load_no_door():
+    assert not DOORS & modules_after("import lcbo; [getattr(lcbo, name) for name in lcbo.__all__]")
 
 
 def test_help_is_light():

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         WorkerError,
     )
     from lcbo.evaluation.command.command import Command
+    from lcbo.integrations.scipy import scipy_method
     from lcbo.loop.minimize import minimize
     from lcbo.methods.protocol import Method, MethodSpec, Proposal
     from lcbo.methods.registry import register
@@ -76,6 +77,7 @@ __all__ = [
     "plot_sensitivities",
     "problems",
     "register",
+    "scipy_method",
 ]
 
 _HOME = {
@@ -98,6 +100,7 @@ _HOME = {
     "plot_convergence": "reporting.plots",
     "plot_sensitivities": "reporting.plots",
     "register": "methods.registry",
+    "scipy_method": "integrations.scipy",
 }
 
 

@@ -90,8 +90,6 @@ def test_residuals_are_standardized():
     assert set(result.kkt) == {"r_s", "r_f", "spread_s", "spread_f"}
 
 
-
-
 def test_result_is_a_scipy_result_with_everything_recorded():
     result = run(believing([1.5, -0.2], [0.1, 0.4]), noise=0.1)
     assert isinstance(result, OptimizeResult)

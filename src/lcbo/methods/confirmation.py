@@ -116,6 +116,10 @@ class Confirmed(Method):
         """Return the belief of the method's model at points."""
         return self.method.forecast(u, joint)
 
+    def surrogate(self) -> Any:
+        """Return the method's model and its frame."""
+        return self.method.surrogate()
+
     def belief(self, u: Array) -> Belief | None:
         """Return the belief of the method's model at a point; values as confirmed where they are."""
         belief, confirmed = self.method.belief(u), self.prospects()

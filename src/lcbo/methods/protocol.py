@@ -157,6 +157,10 @@ class Method(ABC):
         """
         return None
 
+    def surrogate(self) -> Any:
+        """Return the `Model` of everything told and the `Frame` it sees the cube in, ``None`` without one."""
+        return None
+
     @abstractmethod
     def info(self) -> Mapping[str, float]:
         """Return the numbers worth showing now: ``iteration`` always, step size, penalty, rescues."""

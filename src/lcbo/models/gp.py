@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,14 @@ from torch import Tensor
 from lcbo.linalg import cholesky
 from lcbo.models.border import CPU, to_tensor
 from lcbo.models.data import Data
-from lcbo.models.kernels import CURVATURE, PROFILES, VALUES, plain_squared_distance, squared_distance
+from lcbo.models.kernels import (
+    CURVATURE,
+    PROFILES,
+    VALUES,
+    followed_profile,
+    plain_squared_distance,
+    squared_distance,
+)
 
 PORTION = 2**18  # numbers; larger blocks of memory cost more than the algebra on them
 
@@ -255,6 +262,35 @@ class BatchedGP:
             phi.diagonal(dim1=-2, dim2=-1).fill_(1.0 + nugget)
         white = self.whiten(self.cross(z))
         return self.hyper.outputscale[:, None, None] * phi - white.mT @ white
+
+    def joint(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean, ``... x B x q``, and covariance, ``... x B x q x q``, at sets of points, ``... x q x d``.
+
+        Autograd can follow it, in a model made by `followed`.
+        """
+        hyper = self.hyper
+        scale = hyper.outputscale[:, None, None]
+        cross = scale * followed_profile(self.u, z, hyper.lengthscale, hyper.kernel)
+        if not self.complete:
+            cross = cross * self.present[:, :, None]
+        prior = scale * followed_profile(z, z, hyper.lengthscale, hyper.kernel)
+        white = self.whiten(cross)
+        return self._mean(cross), prior - white.mT @ white
+
+    def followed(self) -> BatchedGP:
+        """The same posterior in tensors that autograd may use; models are built in inference mode."""
+        plain = copy(self)
+        plain.u, plain.present, plain.noise = self.u.clone(), self.present.clone(), self.noise.clone()
+        plain.factor, plain.alpha = self.factor.clone(), self.alpha.clone()
+        names = ("lengthscale", "outputscale", "noise_var", "mean")
+        plain.hyper = replace(self.hyper, **{name: getattr(self.hyper, name).clone() for name in names})
+        return plain
+
+    def observed(self, z: Tensor, y: Tensor) -> BatchedGP:
+        """The posterior given further observations: ``p x d`` points, ``B x p`` values."""
+        residual = self.factor @ (self.factor.mT @ self.alpha[..., None])
+        known = residual.squeeze(-1) + self.hyper.mean[:, None]
+        return self.conditioned(z).with_targets(torch.cat([known, y], -1))
 
     def posterior(self, u: Tensor) -> Posterior:
         """Joint Gaussian over value and gradient of every output at one point.

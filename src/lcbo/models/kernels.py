@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -75,3 +76,38 @@ def plain_squared_distance(u: Tensor, z: Tensor) -> Tensor:
     """Squared distances through one product; in the unit cube cancellation stays at rounding."""
     r2 = u.square().sum(-1).unsqueeze(-1) + z.square().sum(-1).unsqueeze(-2) - 2.0 * u @ z.transpose(-1, -2)
     return r2.clamp_min_(0.0)
+
+
+def followed_profile(u: Tensor, z: Tensor, lengthscale: Tensor, kernel: str) -> Tensor:
+    """``phi`` between two point sets, which autograd can follow; shapes as in `squared_distance`."""
+    phi: Tensor = _FollowedProfile.apply(u, z, lengthscale, kernel)  # type: ignore[no-untyped-call]
+    return phi
+
+
+class _FollowedProfile(torch.autograd.Function):
+    """Its gradient is that of the formulas above, so it is right where points coincide, too."""
+
+    @staticmethod
+    def forward(ctx: Any, u: Tensor, z: Tensor, lengthscale: Tensor, kernel: str) -> Tensor:
+        """Return ``phi``."""
+        phi, phi1, _ = PROFILES[kernel](squared_distance(u, z, lengthscale))
+        ctx.save_for_backward(u, z, lengthscale, phi1)
+        return phi
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> tuple[Tensor | None, Tensor | None, None, None]:
+        """Return the gradients of both point sets; one without leading dimensions gets their sum."""
+        u, z, lengthscale, phi1 = ctx.saved_tensors
+        weight = grads[0] * phi1
+        pulls = [
+            _pull(weight, u, z, lengthscale) if ctx.needs_input_grad[0] else None,
+            _pull(weight.mT, z, u, lengthscale) if ctx.needs_input_grad[1] else None,
+        ]
+        return pulls[0], pulls[1], None, None
+
+
+def _pull(weight: Tensor, u: Tensor, z: Tensor, lengthscale: Tensor) -> Tensor:
+    """``sum_b,j weight[b,i,j] (z_j - u_i) / l_b^2``, summed to the shape of u."""
+    away = weight @ z.unsqueeze(-3) - weight.sum(-1).unsqueeze(-1) * u.unsqueeze(-3)
+    pull = (away / lengthscale.square()[:, None, :]).sum(-3)
+    return pull.sum_to_size(u.shape)

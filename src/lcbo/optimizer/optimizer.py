@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -28,7 +28,7 @@ from lcbo.optimizer.log import FEASIBILITY_TOL, Log
 from lcbo.optimizer.recorder import AskEntry, Contents, Recorder, TellEntry, run_files
 from lcbo.optimizer.result import Result
 from lcbo.optimizer.resume import check_versions, facts_of, replay, stored_plan
-from lcbo.optimizer.setup import CONFIDENCE, Plan, read_device, read_outcomes, read_path, read_plan
+from lcbo.optimizer.setup import CONFIDENCE, Plan, read_data, read_device, read_outcomes, read_path, read_plan
 from lcbo.problem import Problem, is_finite, not_finite
 from lcbo.text import shown
 from lcbo.types import Array, Candidate, Evaluation, Record
@@ -275,6 +275,18 @@ class Optimizer:
                 with self._threads.limit(limits=1):
                     self._method.tell(outcome.id, outcome.y)
 
+    def include(self, data: Any) -> None:
+        """Take evaluations made elsewhere into a run under way; they do not count against the budget.
+
+        Args:
+            data: as in the constructor, which is the place for data of a run with a file.
+        """
+        self._sync()
+        if self.store is not None:
+            raise StoreError("a run with a file takes evaluations made elsewhere at its beginning: data=...")
+        with self._transaction():
+            self._include(read_data(data, self.problem))
+
     def recommend(self) -> Array | None:
         """Return the point the model believes best in user units, ``None`` before there is a model."""
         with self._threads.limit(limits=1):
@@ -285,6 +297,11 @@ class Optimizer:
         """Return what the model believes at ``x``, ``None`` without a model."""
         with self._threads.limit(limits=1):
             return self._method.belief(self.problem.space.to_unit(x))
+
+    def surrogate(self) -> Any:
+        """Return the method's model and the frame of its coordinates, ``None`` without one; for adapters."""
+        with self._threads.limit(limits=1):
+            return self._method.surrogate()
 
     def info(self) -> Mapping[str, float]:
         """Return the method's numbers worth showing: iteration, step size and so on."""
@@ -341,12 +358,16 @@ class Optimizer:
         # Only libraries that are loaded by now are limited, so this comes after the method's own imports.
         self._threads = ThreadpoolController()
         self._ledger = Ledger(self.problem, self._plan.budget, self._plan.feasibility_tol)
-        for evaluation in self._plan.data:
-            id = self._method.include(evaluation.u, self.problem.to_rows(evaluation.outcomes))
-            self._ledger.end(replace(evaluation, id=id))
+        self._include(self._plan.data)
         if past is not None:
             with self._threads.limit(limits=1):
                 replay(past, self._ledger, self._method)
+
+    def _include(self, data: Sequence[Evaluation]) -> None:
+        for evaluation in data:
+            with self._threads.limit(limits=1):
+                id = self._method.include(evaluation.u, self.problem.to_rows(evaluation.outcomes))
+            self._ledger.end(replace(evaluation, id=id))
 
     def _keep_in(self, recorder: Recorder) -> None:
         self.store = recorder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -20,7 +19,15 @@ from typing import Any, Self
 from lcbo.checks import positive
 from lcbo.errors import ArgumentError, EvaluationError, OutcomeError
 from lcbo.evaluation.command import exchange, search
-from lcbo.evaluation.command.exchange import STDERR, STDOUT, last_lines, placeholders, render, text_of
+from lcbo.evaluation.command.exchange import (
+    FORMATS,
+    STDERR,
+    STDOUT,
+    last_lines,
+    placeholders,
+    render,
+    text_of,
+)
 from lcbo.evaluation.evaluate import current
 from lcbo.evaluation.processes import kill_members, kill_tree
 from lcbo.problem import Problem, not_finite
@@ -51,6 +58,10 @@ class Command:
             ``parameters.json``, or none where there are templates or placeholders in ``run``.
         templates: files to write, by name, from templates with placeholders. All files are written into the
             working directory; a name that leads out of it is refused.
+        format: ``"dakota"`` or ``"nomad"`` speaks the files of these programs instead of JSON, so that a
+            driver written for them runs unchanged: as ``run params.in results.out`` with Dakota's standard
+            files, or as ``run x.txt`` with the point in the file and ``f c1 c2 ...`` on stdout. Outcomes
+            come in the order of the problem, the objective first.
         files: further files and directories to copy into the working directory.
         output: where the outcomes are: ``stdout``, or the name of a file the program writes. Without
             patterns it holds a JSON object; on stdout the last line that is one counts.
@@ -76,6 +87,7 @@ class Command:
     keep: str = "failed"
     env: Mapping[str, str] = field(default_factory=dict)
     timeout: float | None = None
+    format: str = "json"
     folder: str | Path = "."
     variables: tuple[str, ...] = ()
     outcomes: tuple[str, ...] = ()
@@ -150,7 +162,8 @@ class Command:
 
     @property
     def _lines(self) -> Sequence[str]:
-        return [self.run] if isinstance(self.run, str) else self.run
+        names = FORMATS[self.format][2]
+        return [" ".join([self.run, *names])] if isinstance(self.run, str) else [*self.run, *names]
 
     @property
     def _searches(self) -> list[tuple[str, str, str]]:
@@ -169,9 +182,12 @@ class Command:
 
     @property
     def _parameters(self) -> str | None:
-        """The JSON file for the parameters; none is needed where placeholders take them."""
+        """The file for the parameters; JSON is not needed where placeholders take them."""
+        usual = FORMATS[self.format][0]
+        if self.format != "json":
+            return usual
         placed = bool(self.templates) or any(placeholders(line) for line in self._lines)
-        return self.parameters or (None if placed else "parameters.json")
+        return self.parameters or (None if placed else usual)
 
     def _path(self, name: str) -> Path:
         return Path(self.folder) / Path(name).expanduser()
@@ -207,7 +223,8 @@ class Command:
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_text(render(self._text_of(source), values), encoding="utf-8")
         if self._parameters is not None:
-            (place / self._parameters).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+            text = exchange.parameters_text(self.format, values, self.outcomes, current.get())
+            (place / self._parameters).write_text(text, encoding="utf-8")
 
     def _execute(self, place: Path, values: Mapping[str, float]) -> None:
         shell = isinstance(self.run, str)
@@ -264,7 +281,10 @@ class Command:
 
     def _read(self, place: Path) -> dict[str, Any]:
         read: dict[str, Any] = {}
-        if not self.patterns:
+        if self.format != "json":
+            file = FORMATS[self.format][1]
+            read |= exchange.listed_values(self.format, file, text_of(place, file), self.outcomes)
+        elif not self.patterns:
             read = exchange.json_object(self.output, text_of(place, self.output))
         else:
             read |= exchange.last_matches(place, self._searches)
@@ -289,6 +309,7 @@ def _check_fields(command: Command) -> None:
         ("workdir", isinstance(command.workdir, str) and command.workdir, "the path of a directory"),
         ("parameters", command.parameters is None or isinstance(command.parameters, str), "a file name"),
         ("keep", command.keep in KEEP, " or ".join(KEEP)),
+        ("format", command.format in FORMATS, " or ".join(FORMATS)),
         ("patterns", isinstance(command.patterns, Mapping), "a table of regular expressions by outcome"),
     ):
         if not right:
@@ -302,6 +323,11 @@ def _check_fields(command: Command) -> None:
         if not name or "\0" in name or path.is_absolute() or ".." in path.parts or path == PurePath("."):
             expected = "names of files within the working directory"
             raise ArgumentError(field_name, expected, repr(name))
+    told = {"parameters": command.parameters, "patterns": command.patterns}
+    if command.format != "json" and (beside := [name for name, value in told.items() if value]):
+        raise ArgumentError(
+            beside[0], f"none beside format={command.format!r}, which has its own files", "one"
+        )
     for name, entry in command.patterns.items():
         _check_pattern(f"patterns, {name!r}", entry)
 

@@ -1,7 +1,7 @@
 """Texts a simulator gets and texts it wrote.
 
 Its input files and its command line may hold placeholders: ``{{ name }}``, or ``{{ name:12.5e }}`` with a
-Python format.
+Python format. A program written for Dakota or NOMAD gets the files it knows: see `FORMATS`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lcbo.errors import ArgumentError, EvaluationError
+from lcbo.errors import ArgumentError, EvaluationError, OutcomeError
 from lcbo.evaluation.command import search
 
+FORMATS = {  # the file with the parameters, the one with the outcomes, and which of them are arguments
+    "json": ("parameters.json", "stdout", ()),
+    "dakota": ("params.in", "results.out", ("params.in", "results.out")),
+    "nomad": ("x.txt", "stdout", ("x.txt",)),
+}
 STDOUT, STDERR = "stdout.txt", "stderr.txt"
 SEARCH_SECONDS = 30.0  # that all patterns of one evaluation may take
 _LAST_LINES, _LAST_CHARACTERS = 15, 1_500
@@ -115,11 +120,7 @@ def last_matches(place: Path, patterns: Sequence[tuple[str, str, str]]) -> dict[
 def _matched(name: str, pattern: str, file: str, found: str | None) -> float:
     if found is None:
         raise EvaluationError(f"outcome {name!r}: no match of {pattern!r} in {file}")
-    number = _FORTRAN_EXPONENT.sub("e", found)
-    try:
-        return float(number)
-    except ValueError:
-        raise EvaluationError(f"outcome {name!r}: expected a number in {file}; got {number!r}") from None
+    return _number(name, file, found)
 
 
 def last_lines(place: Path) -> str:
@@ -130,3 +131,51 @@ def last_lines(place: Path) -> str:
             name = file.removesuffix(".txt")
             return f"; {name} ends with:\n" + "\n".join(text.splitlines()[-_LAST_LINES:])
     return ""
+
+
+def parameters_text(format: str, values: Mapping[str, float], outcomes: Sequence[str], id: int | None) -> str:
+    """Return the file with the parameters.
+
+    Dakota's lists variables, functions with what is wanted of each (1: its value), variables for derivatives,
+    analysis components and the number of the evaluation; NOMAD's has the numbers alone.
+    """
+    if format == "json":
+        return json.dumps(values, indent=2) + "\n"
+    if format == "nomad":
+        return " ".join(map(repr, values.values())) + "\n"
+    rows: list[tuple[object, str]] = [(len(values), "variables")]
+    rows += [(f"{value:.16e}", name) for name, value in values.items()]
+    rows += [(len(outcomes), "functions"), *((1, f"ASV_{i + 1}:{name}") for i, name in enumerate(outcomes))]
+    rows += [(len(values), "derivative_variables")]
+    rows += [(i + 1, f"DVV_{i + 1}:{name}") for i, name in enumerate(values)]
+    rows += [(0, "analysis_components"), (1 if id is None else id + 1, "eval_id")]
+    return "".join(f"{value:>40} {name}\n" for value, name in rows)
+
+
+def listed_values(format: str, file: str, text: str, outcomes: Sequence[str]) -> dict[str, float]:
+    """Return the outcomes out of a file that has them in their order.
+
+    Dakota's has one per line, perhaps with a label, or the word FAIL; NOMAD's has all on its last line.
+    """
+    lines = [line.split() for line in text.splitlines() if line.strip()]
+    if format == "dakota":
+        if lines and lines[0][0].lower().startswith("fail"):
+            raise EvaluationError(f"{file}: the command says {' '.join(lines[0])}")
+        words = [line[0] for line in lines if not line[0].startswith("[")]  # gradients have brackets
+    else:
+        words = lines[-1] if lines else []
+    names = tuple(outcomes) or tuple(f"y{i}" for i in range(len(words)))
+    if len(words) < len(names):
+        expected = f"{len(names)} numbers ({', '.join(names)})"
+        raise EvaluationError(f"{file}: expected {expected}; got {' '.join(words)[:200] or 'nothing'!r}")
+    if len(words) > len(names):
+        expected = f"the outcomes {list(names)} and nothing more"
+        raise OutcomeError(f"{file}: expected {expected}; got {len(words)} numbers")
+    return {name: _number(name, file, word) for name, word in zip(names, words, strict=True)}
+
+
+def _number(name: str, file: str, word: str) -> float:
+    try:
+        return float(_FORTRAN_EXPONENT.sub("e", word))
+    except ValueError:
+        raise EvaluationError(f"outcome {name!r}: expected a number in {file}; got {word!r}") from None

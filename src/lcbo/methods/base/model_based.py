@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import torch
 
@@ -55,6 +56,11 @@ class ModelBased(QueuedMethod):
     def forecast(self, u: Array, joint: bool = False) -> Forecast | None:
         """Return the model's belief at points, or ``None`` before the first fit."""
         return forecast(self._current_model(), u, joint) if self._fitted else None
+
+    @torch.inference_mode()
+    def surrogate(self) -> Any:
+        """Return the model, which sees the cube as it is."""
+        return (self._current_model(), None) if self._fitted else None
 
     def _model(self, refit: bool = False) -> tuple[Model, Array, Terms]:
         """The model of everything told so far, the outputs it saw and the conditions on them."""

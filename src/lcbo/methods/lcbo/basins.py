@@ -16,6 +16,8 @@ RESTART_DESCENT = 5  # evaluations per variable that a new descent needs at leas
 
 
 SMALL = 1e-3
+
+
 def finished(archive: Archive, since: int, setup: Setup, radius: float) -> bool:
     """Whether the descent that began with evaluation ``since`` has converged or stalled."""
     ids = since + np.flatnonzero(archive.status[since:] == TOLD)
@@ -30,4 +32,6 @@ def finished(archive: Archive, since: int, setup: Setup, radius: float) -> bool:
     best = np.minimum.accumulate(value)
     if n > PATIENCE * setup.dim and best[-1 - PATIENCE * setup.dim] <= best[-1]:
         return True
-    return bool(feasible.any() and radius <= SMALL and best[-1 - PAUSE * setup.dim] - best[-1] <= COUNTS * unit)
+    return bool(
+        feasible.any() and radius <= SMALL and best[-1 - PAUSE * setup.dim] - best[-1] <= COUNTS * unit
+    )

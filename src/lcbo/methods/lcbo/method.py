@@ -77,7 +77,15 @@ class Lcbo(QueuedMethod):
 
     def _iterate(self) -> None:
         """Finish iteration k: model the window, move the iterate, queue the batch of iteration k + 1."""
-        if self.iterate is not None and self.regime.level == 0.0 and self.options.restart and finished(self.archive, self.window.since, self.setup, self.step.info(max(self.iteration, 1))["step"]) and self._worth_restarting():
+        if (
+            self.iterate is not None
+            and self.regime.level == 0.0
+            and self.options.restart
+            and finished(
+                self.archive, self.window.since, self.setup, self.step.info(max(self.iteration, 1))["step"]
+            )
+            and self._worth_restarting()
+        ):
             self._restart()
             return
         recent = self.window(self.archive)
@@ -123,12 +131,14 @@ class Lcbo(QueuedMethod):
         self.iterate = None
         self._queue_another_design()
         from lcbo.methods.lcbo import basins
+
         half = basins.SOFT[(len(self.basins) - 1) % len(basins.SOFT)]
         if half:
             warp = self.model.frame.warp
             ids = self.basins
             z = warp.bent(self.archive.u[ids[self.setup.terms.best(self.archive.y[ids])]])
             import numpy as np
+
             lo, hi = np.clip(z - half, 0.0, 1.0), np.clip(z + half, 0.0, 1.0)
             self._queue = [(warp.straight(lo + u * (hi - lo)), "init") for u, _ in self._queue]
         self._open_ids = []
@@ -189,6 +199,11 @@ class Lcbo(QueuedMethod):
     def forecast(self, u: Array, joint: bool = False) -> Forecast | None:
         """Return the model's belief at points, or ``None`` before the initial design is told."""
         return self.model.forecast(u, joint)
+
+    @torch.inference_mode()
+    def surrogate(self) -> Any:
+        """Return the local model and its frame."""
+        return None if self.model.answer is None else (self.model.answer, self.model.frame)
 
     def info(self) -> Mapping[str, float]:
         """Return the iteration and the numbers of the model and of the step."""
