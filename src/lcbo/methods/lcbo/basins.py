@@ -1,37 +1,72 @@
-"""When a descent is at its end, so that the rest of the budget can go to another place."""
+"""Restarts: where a descent without noise is at its end, what is left of the budget goes to another place.
+
+A descent has converged when its steps are short and gain nothing that counts, and it has stalled when
+nothing better came for long. The next one begins with a design of its own, first around the best point,
+wide enough to see beyond its valley, then in the whole cube, and so on by turns. One that is still descending
+is never interrupted.
+"""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from lcbo.methods.base.archive import TOLD, Archive
+from lcbo.methods.base.archive import Archive
+from lcbo.methods.lcbo.frame import Warp
 from lcbo.methods.protocol import Setup
 from lcbo.scaling import Scaling
+from lcbo.types import Array
 
-PAUSE = 3  # evaluations per variable in which a converged run gains nothing that counts
+SHORT = 1e-3  # a step in the working cube
+PAUSE = 3  # evaluations per variable in which a converged descent gains nothing that counts
 COUNTS = 1e-8  # of the objective's scatter over the run
-SOFT = (0.25, 0.0)
-PATIENCE = 10  # evaluations per variable in which a stalled run finds nothing better at all
-RESTART_DESCENT = 5  # evaluations per variable that a new descent needs at least
+PATIENCE = 10  # evaluations per variable in which a stalled descent finds nothing better at all
+AROUND = 0.25  # half-width of a design around the best point, in the working cube
+LEAST = 5  # evaluations per variable beyond its design that a descent is worth beginning with
 
 
-SMALL = 1e-3
+class Basins:
+    """The descents of a run.
 
+    Attributes:
+        starts: id of the first evaluation of each.
+    """
 
-def finished(archive: Archive, since: int, setup: Setup, radius: float) -> bool:
-    """Whether the descent that began with evaluation ``since`` has converged or stalled."""
-    ids = since + np.flatnonzero(archive.status[since:] == TOLD)
-    n = len(ids) - setup.n_init
-    if n <= PAUSE * setup.dim:
-        return False
-    y, scale = archive.y[ids], Scaling.of(archive.y[archive.status == TOLD]).std
-    total = setup.terms.total(y, scale)
-    feasible = total == 0.0
-    value = np.where(feasible, y[:, 0], np.inf) if feasible.any() else total
-    unit = scale[0] if feasible.any() else 1.0
-    best = np.minimum.accumulate(value)
-    if n > PATIENCE * setup.dim and best[-1 - PATIENCE * setup.dim] <= best[-1]:
-        return True
-    return bool(
-        feasible.any() and radius <= SMALL and best[-1 - PAUSE * setup.dim] - best[-1] <= COUNTS * unit
-    )
+    def __init__(self, setup: Setup, archive: Archive) -> None:
+        self.starts = [0]
+        self._setup = setup
+        self._archive = archive
+
+    def finished(self, step: float) -> bool:
+        """Whether the present descent, with steps of this length, has converged or stalled."""
+        setup, since = self._setup, self.starts[-1]
+        ids = self._archive.recent(None, since)
+        told = len(ids) - setup.n_init
+        if told <= PAUSE * setup.dim:
+            return False
+        scale = Scaling.of(self._archive.y[self._archive.recent(None)]).std
+        y = self._archive.y[ids]
+        violation = setup.terms.total(y, scale)
+        feasible = violation == 0.0
+        value = np.where(feasible, y[:, 0] / scale[0], np.inf) if feasible.any() else violation
+        best = np.minimum.accumulate(value)
+        gained = best[-1 - PAUSE * setup.dim] - best[-1]
+        if feasible.any() and step <= SHORT and gained <= COUNTS:
+            return True
+        return told > PATIENCE * setup.dim and bool(best[-1 - PATIENCE * setup.dim] <= best[-1])
+
+    def worth_another(self, budget: int | None) -> bool:
+        """Whether what is left of a budget is enough to begin again and come down to something."""
+        left = math.inf if budget is None else budget - self._archive.size
+        return left >= self._setup.n_init + LEAST * self._setup.dim
+
+    def begin(self, points: Array, warp: Warp) -> Array:
+        """Begin another descent and return its design, from uniform points of the cube, ``n x d``."""
+        self.starts.append(self._archive.size)
+        if len(self.starts) % 2:
+            return points
+        told = self._archive.recent(None)
+        best = warp.bent(self._archive.u[told[self._setup.terms.best(self._archive.y[told])]])
+        low, high = np.clip(best - AROUND, 0.0, 1.0), np.clip(best + AROUND, 0.0, 1.0)
+        return warp.straight(low + points * (high - low))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from lcbo.methods.base.archive import FAILED, TOLD, Archive
 from lcbo.methods.base.recommend import believed, forecast, recommended, standardized_terms
+from lcbo.methods.lcbo.basins import Basins
 from lcbo.methods.lcbo.evidence import KERNELS, PLAIN, Choice, chosen
 from lcbo.methods.lcbo.failures import wall
 from lcbo.methods.lcbo.frame import Frame
@@ -35,11 +37,16 @@ EARLY = 8  # evaluations per variable until which they are chosen twice as often
 class Window:
     """The ``window * d`` most recent evaluations of a basin, 2 to ``window_limit`` of them."""
 
-    def __init__(self, dim: int, options: LcboOptions, regime: NoiseRegime) -> None:
-        self.since = 0  # id of the first evaluation of the basin
+    def __init__(self, dim: int, options: LcboOptions, regime: NoiseRegime, basins: Basins) -> None:
         self._dim = dim
         self._options = options
         self.regime = regime
+        self._basins = basins
+
+    @property
+    def since(self) -> int:
+        """Id of the first evaluation of the present basin."""
+        return self._basins.starts[-1]
 
     @property
     def size(self) -> int | None:
@@ -56,6 +63,15 @@ class Window:
     def __call__(self, archive: Archive) -> NDArray[np.intp]:
         """Return the ids of the evaluations in the window, oldest first."""
         return archive.recent(self.size, self.since)
+
+
+@dataclass(frozen=True)
+class View:
+    """A model, the frame it sees the cube in, and the ids of its evaluations."""
+
+    model: Model
+    frame: Frame
+    ids: NDArray[np.intp]
 
 
 class LocalModel:
@@ -92,7 +108,8 @@ class LocalModel:
         self._ids: list[int] = []
         self._lasting: list[int] = []  # of them those that stay in the window until the next fit
         self._told = 0
-        self._answer: tuple[int, Model] | None = None
+        self._answer: tuple[int, View | None] | None = None
+        self._left: View | None = None  # of the best basin, once another was begun
 
     def tell(self, u: Array, y: Array) -> None:
         """Take note of one evaluation."""
@@ -120,49 +137,72 @@ class LocalModel:
         self._ids = ids.tolist()
         self._answer = None
 
-    def restart(self) -> None:
+    def leave(self) -> None:
         """Learn the next model without regard to the last: it will be of another place.
 
-        Warp and kernel are of the problem, and stay.
+        Warp and kernel are of the problem, and stay. The model of the best point is kept for the answer.
         """
+        view = self.answer
+        if view is not None and view is not self._left:
+            self._left = self._as_left(view.ids, view.frame, self.builder.hyper)
+        self._answer = None
         self.builder.forget()
         self._lasting = []
         self._elsewhere = True
 
     @property
-    def answer(self) -> Model | None:
-        """The model with everything told so far, or ``None`` before the first."""
+    def answer(self) -> View | None:
+        """The model of the answer's basin with everything told so far, or ``None`` before the first."""
         if self.now is None:
             return None
         if self._answer is None or self._answer[0] != self._told:
-            self._answer = self._told, self._built(self._known(), refit=False)
+            ids = self._window(self._archive)
+            here = View(self._built(ids, refit=False), self.frame, ids) if not self._is_away() else self._left
+            self._answer = self._told, here
         return self._answer[1]
+
+    def _is_away(self) -> bool:
+        """Whether the best point is in a basin that was left, or nothing is known of the present one yet."""
+        if self._left is None:
+            return False
+        told = self._archive.recent(None)
+        return self._elsewhere or bool(told[self._terms.best(self._archive.y[told])] < self._window.since)
+
+    def _as_left(self, ids: NDArray[np.intp], frame: Frame, hyper: Hyperparameters) -> View:
+        """Build the model of a basin that is left, without a trace in the builder of the next."""
+        builder = copy(self.builder)
+        builder.resume(hyper, hyper.kernel)
+        model = builder.build(
+            frame.local(self._archive.u[ids]), self._archive.y[ids], self.repeats, refit=False
+        )
+        return View(model, frame, ids)
 
     def recommend(self) -> Array | None:
         """Return the evaluated point with the best posterior, or ``None`` without a model."""
-        model = self.answer
-        if model is None:
+        view = self.answer
+        if view is None:
             return None
-        u = self._archive.u[self._known()]
-        best = to_array(model.gp.u[recommended(model, self._terms)])
-        found: Array = u[int((self.frame.local(u) == best).all(1).argmax())].copy()
+        u = self._archive.u[view.ids]
+        best = to_array(view.model.gp.u[recommended(view.model, self._terms)])
+        found: Array = u[int((view.frame.local(u) == best).all(1).argmax())].copy()
         return found
 
     def belief(self, u: Array) -> Belief | None:
         """Return what the answer's model believes at a point of the unit cube, or ``None`` without one."""
-        model = self.answer
-        if model is None:
+        view = self.answer
+        if view is None:
             return None
-        return believed(model, u, self.frame.local(u), self.frame.warp.slope(u) / self.frame.width)
+        slope = view.frame.warp.slope(u) / view.frame.width
+        return believed(view.model, u, view.frame.local(u), slope)
 
     def candidates(self) -> Array | None:
-        """Return the evaluated points of the window, or ``None`` without a model."""
-        return None if self.now is None else self._archive.u[self._window(self._archive)].copy()
+        """Return the evaluated points of the answer's model, or ``None`` without one."""
+        return None if self.answer is None else self._archive.u[self.answer.ids].copy()
 
     def forecast(self, u: Array, joint: bool) -> Forecast | None:
         """Return what the answer's model believes at points of the unit cube, or ``None`` without one."""
-        model = self.answer
-        return None if model is None else forecast(model, self.frame.local(u), joint)
+        view = self.answer
+        return None if view is None else forecast(view.model, view.frame.local(u), joint)
 
     def at(self, z: Array) -> LocalPosterior:
         """Return what the iteration's model says at a point of the working cube."""
@@ -268,6 +308,13 @@ class LocalModel:
             "power": self._choice.power,
             "chosen_at": self._chosen_at,
             "elsewhere": self._elsewhere,
+            "left": None
+            if self._left is None
+            else {
+                "ids": self._left.ids.tolist(),
+                "frame": self._left.frame.state(),
+                "hyperparameters": self._left.model.gp.hyper.stored(),
+            },
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -280,10 +327,13 @@ class LocalModel:
         if "frame" in state:
             self.frame = Frame.restored(state["frame"])
             self._choice = Choice(state["power"], state["kernel"])
-            self._chosen_at, self._elsewhere = state["chosen_at"], state["elsewhere"]
+            self._chosen_at, self._elsewhere = state["chosen_at"], state.get("elsewhere", False)
         if self._ids:
             self.builder.resume(Hyperparameters.of(state["hyperparameters"]), state["kernel"])
             self.now = self._built(np.array(self._ids), refit=False)
+        if (left := state.get("left")) is not None:
+            hyper = Hyperparameters.of(left["hyperparameters"])
+            self._left = self._as_left(np.array(left["ids"]), Frame.restored(left["frame"]), hyper)
         if self._elsewhere:
             self.builder.forget()
         self.builder.rescues = state["rescues"]
@@ -296,10 +346,6 @@ class LocalModel:
         lasting = np.isin(ids, self._lasting)
         stay = 0 < len(self._lasting) == lasting.sum()
         return self.builder.build(u, self._archive.y[ids], self.repeats, refit, lasting if stay else None)
-
-    def _known(self) -> NDArray[np.intp]:
-        """Ids of what the answer is from: the window, and after a restart the last model's until the next."""
-        return np.array(self._ids) if self._elsewhere else self._window(self._archive)
 
     def _choose(self) -> bool:
         """Compare warps and kernels where enough is new; return whether the coordinates change."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import torch
 from lcbo.methods.base.archive import PENDING, TOLD
 from lcbo.methods.base.builders import window_builder
 from lcbo.methods.base.queued import Point, QueuedMethod
-from lcbo.methods.lcbo.basins import RESTART_DESCENT, finished
+from lcbo.methods.lcbo.basins import Basins
 from lcbo.methods.lcbo.evidence import PLAIN
 from lcbo.methods.lcbo.exploration import Exploration, make_explorer
 from lcbo.methods.lcbo.local_model import LocalModel, Window
@@ -45,7 +44,8 @@ class Lcbo(QueuedMethod):
         self.options = options
         self.regime = NoiseRegime()
         self.sizes = BatchSizes(options, self.regime)
-        self.window = Window(setup.dim, options, self.regime)
+        self.basins = Basins(setup, self.archive)
+        self.window = Window(setup.dim, options, self.regime, self.basins)
         kernel = PLAIN.kernel if options.kernel == "auto" else options.kernel
         builder = window_builder(setup, options, kernel, average_repeats=options.average_repeats)
         repeats = Repeats(setup.noise_var)
@@ -60,7 +60,6 @@ class Lcbo(QueuedMethod):
             "step": self.step,
         }
         self.iterate: Iterate | None = None  # until the initial design is told
-        self.basins: list[int] = []  # ids of the best points of basins that were left
         self._open_ids: list[int] = []
 
     @torch.inference_mode()
@@ -77,16 +76,8 @@ class Lcbo(QueuedMethod):
 
     def _iterate(self) -> None:
         """Finish iteration k: model the window, move the iterate, queue the batch of iteration k + 1."""
-        if (
-            self.iterate is not None
-            and self.regime.level == 0.0
-            and self.options.restart
-            and finished(
-                self.archive, self.window.since, self.setup, self.step.info(max(self.iteration, 1))["step"]
-            )
-            and self._worth_restarting()
-        ):
-            self._restart()
+        if self._finished():
+            self._begin_again()
             return
         recent = self.window(self.archive)
         if len(recent) == 0:
@@ -104,7 +95,7 @@ class Lcbo(QueuedMethod):
     def _next_iterate(self) -> Iterate:
         """Return the best point told so far at first, then a step from the iterate, or the way back."""
         if self.iterate is None:
-            return Iterate.start(self.archive.u[self.best(self.window.since)])
+            return Iterate.start(self.archive.u[self.best(self.basins.starts[-1])])
         restarted = self.restart(self.iterate, self.archive, self._open_ids)
         if restarted is not None:
             self.step.failed()
@@ -117,30 +108,23 @@ class Lcbo(QueuedMethod):
         moved = warp.straight(self.step(local, last_step, self.iteration, spent).u)
         return Iterate(moved, moved - here.u)
 
-    def _worth_restarting(self) -> bool:
-        """Whether what is left of the budget is enough to begin again and come down to something."""
-        left = math.inf if self.setup.budget is None else self.setup.budget - self.archive.size
-        return left >= self.setup.n_init + RESTART_DESCENT * self.setup.dim
+    def _finished(self) -> bool:
+        """Whether there is nothing more to find here, and budget enough to look elsewhere.
 
-    def _restart(self) -> None:
-        """Leave a basin whose minimum is found: a new design, the basin's best point kept for the answer."""
-        self.basins.append(self.best(self.window.since))
-        self.window.since = self.archive.size
-        self.model.restart()
+        Noise hides what is found: such a run stays where it is.
+        """
+        if self.iterate is None or not self.options.restart or self.regime.level > 0.0:
+            return False
+        step = self.step.info(max(self.iteration, 1))["step"]
+        return self.basins.worth_another(self.setup.budget) and self.basins.finished(step)
+
+    def _begin_again(self) -> None:
+        """Leave the basin for a new design; the best point of all stays the answer."""
+        self.model.leave()
         self.step.restart()
+        points = self._uniform(max(self.setup.n_init, 1))
+        self._queue = [(u, "init") for u in self.basins.begin(points, self.model.frame.warp)]
         self.iterate = None
-        self._queue_another_design()
-        from lcbo.methods.lcbo import basins
-
-        half = basins.SOFT[(len(self.basins) - 1) % len(basins.SOFT)]
-        if half:
-            warp = self.model.frame.warp
-            ids = self.basins
-            z = warp.bent(self.archive.u[ids[self.setup.terms.best(self.archive.y[ids])]])
-            import numpy as np
-
-            lo, hi = np.clip(z - half, 0.0, 1.0), np.clip(z + half, 0.0, 1.0)
-            self._queue = [(warp.straight(lo + u * (hi - lo)), "init") for u, _ in self._queue]
         self._open_ids = []
 
     def _batch(self, u: Array) -> list[Point]:
@@ -178,13 +162,7 @@ class Lcbo(QueuedMethod):
     @torch.inference_mode()
     def recommend(self) -> Array | None:
         """Return the evaluated point of the window with the best posterior."""
-        here = self.model.recommend()
-        if here is None or not self.basins:
-            return here
-        # Where a basin was left there is no noise: observed values decide.
-        ids = [int((self.archive.u == here).all(1).argmax()), *self.basins]
-        best: Array = self.archive.u[ids[self.setup.terms.best(self.archive.y[ids])]].copy()
-        return best
+        return self.model.recommend()
 
     @torch.inference_mode()
     def belief(self, u: Array) -> Belief | None:
@@ -203,20 +181,21 @@ class Lcbo(QueuedMethod):
     @torch.inference_mode()
     def surrogate(self) -> Any:
         """Return the local model and its frame."""
-        return None if self.model.answer is None else (self.model.answer, self.model.frame)
+        view = self.model.answer
+        return None if view is None else (view.model, view.frame)
 
     def info(self) -> Mapping[str, float]:
         """Return the iteration and the numbers of the model and of the step."""
         numbers = {"iteration": self.iteration, **self.model.info(), **self.step.info(max(self.iteration, 1))}
-        return {**numbers, "basins": len(self.basins)} if self.basins else numbers
+        again = len(self.basins.starts) - 1
+        return {**numbers, "restarts": again} if again else numbers
 
     def state(self) -> dict[str, Any]:
         """Return the state of every part, and what of the batch is still to be asked for."""
         return {
             **self._queue_state(),
             "batch": self._open_ids,
-            "basins": self.basins,
-            "since": self.window.since,
+            "starts": self.basins.starts,
             "iterate": None if self.iterate is None else self.iterate.state(),
             **{name: part.state() for name, part in self._kept.items()},
         }
@@ -227,7 +206,7 @@ class Lcbo(QueuedMethod):
         state = state if "version" in state else _upgraded(state)
         self._restore_queue(state, calls)
         self._open_ids = list(state["batch"])
-        self.basins, self.window.since = list(state.get("basins", ())), state.get("since", 0)
+        self.basins.starts = list(state.get("starts", [0]))  # run files of before know one descent
         self.iterate = None if state["iterate"] is None else Iterate.restored(state["iterate"])
         for name, part in self._kept.items():
             part.restore(state[name])
