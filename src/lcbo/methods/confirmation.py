@@ -116,6 +116,11 @@ class Confirmed(Method):
         """Return the belief of the method's model at points."""
         return self.method.forecast(u, joint)
 
+    def descents(self) -> Sequence[int]:
+        """Return where the descents of the method begin."""
+        begun = self.method.descents()
+        return [id for id, own in enumerate(self._own_ids) if own in begun] or [0]
+
     def surrogate(self) -> Any:
         """Return the method's model and its frame."""
         return self.method.surrogate()

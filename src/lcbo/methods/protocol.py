@@ -157,6 +157,10 @@ class Method(ABC):
         """
         return None
 
+    def descents(self) -> Sequence[int]:
+        """Return the id of the first evaluation of each descent: more than one after restarts."""
+        return [0]
+
     def surrogate(self) -> Any:
         """Return the `Model` of everything told and the `Frame` it sees the cube in, ``None`` without one."""
         return None

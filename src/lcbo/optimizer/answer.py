@@ -89,6 +89,7 @@ def answer(problem: Problem, method: Method, log: Log, *, reason: str, demand: D
     result.reason = reason
     result.message = _message(result, noisy)
     result.history = log.history()
+    result.basins = log.basins(method.descents())
     result.versions = versions()
     return result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,23 @@ class EvaluationTable:
         columns |= self.outcomes
         columns |= {"feasible": self.feasible, "best_feasible": self.best_feasible, "failed": self.failed}
         return pd.DataFrame(columns, index=pd.Index(self.id, name="id"))
+
+
+@dataclass(frozen=True)
+class Basin:
+    """What one descent of a run found.
+
+    Attributes:
+        x: its best feasible point observed, else the least infeasible one, in user units.
+        outcomes: observed there, by name.
+        feasible: whether all constraints held there.
+        evaluations: how many the descent took.
+    """
+
+    x: Array
+    outcomes: dict[str, float]
+    feasible: bool
+    evaluations: int
 
 
 class Log:
@@ -121,6 +139,29 @@ class Log:
         if not (~np.isnan(self.rows[:, 0])).any():
             return None
         return self.evaluations[self.problem.terms.best(self.rows)]
+
+    def basins(self, starts: Sequence[int]) -> list[Basin]:
+        """Return what each descent found, in their order.
+
+        Args:
+            starts: id of the first evaluation of each.
+        """
+        of = np.searchsorted(starts, [e.id for e in self.evaluations], side="right") - 1
+        feasible, known, found = self._feasible(), ~np.isnan(self.rows[:, 0]), []
+        for basin in range(len(starts)):
+            here = np.flatnonzero((of == basin) & known)
+            if not len(here):
+                continue
+            inside = here[feasible[here]]
+            if len(inside):
+                best = inside[self.rows[inside, 0].argmin()]
+            else:
+                best = here[self.problem.terms.best(self.rows[here])]
+            seen = self.evaluations[best]
+            found.append(
+                Basin(seen.x.copy(), dict(seen.outcomes), bool(feasible[best]), int((of == basin).sum()))
+            )
+        return found
 
     def scale(self) -> dict[str, float]:
         """Return every outcome's standard deviation over the run; see `Scaling.of`."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from scipy.optimize import OptimizeResult
 
-from lcbo.optimizer.log import EvaluationTable
+from lcbo.optimizer.log import Basin, EvaluationTable
 from lcbo.optimizer.sensitivity import Sensitivities
 from lcbo.text import Displayed
 from lcbo.types import Array, Evaluation
@@ -81,6 +81,7 @@ class Result(Displayed, _Answer):
         nfev: evaluations of this run, failed ones included.
         nit: iterations of the method.
         nfail: failed evaluations.
+        basins: what each descent of the run found, see `Basin`; more than one where the method restarted.
         history: every evaluation as arrays; ``history.to_frame()`` is a pandas DataFrame.
         rng: seed of the run.
         method: name of the method, with its ``options``.
@@ -103,6 +104,7 @@ class Result(Displayed, _Answer):
     sensitivities: Sensitivities | None
     stationarity: str
     kkt: dict[str, float]
+    basins: list[Basin]
     history: EvaluationTable
     rng: int
     method: str

@@ -178,6 +178,10 @@ class Lcbo(QueuedMethod):
         """Return the model's belief at points, or ``None`` before the initial design is told."""
         return self.model.forecast(u, joint)
 
+    def descents(self) -> Sequence[int]:
+        """Return where the run began, and began again."""
+        return self.basins.starts
+
     @torch.inference_mode()
     def surrogate(self) -> Any:
         """Return the local model and its frame."""

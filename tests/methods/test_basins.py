@@ -1,0 +1,62 @@
+"""Restarts: a descent that is at its end makes room for another, and nothing found is lost."""
+
+import math
+
+import numpy as np
+import pytest
+
+import lcbo
+
+
+BUDGET = 120
+
+
+def two_wells(x: np.ndarray) -> dict[str, float]:
+    """A wide valley at 0.75 and a deeper one at 0.2, with a limit that neither minds."""
+    wide = 1.0 - math.exp(-20.0 * float(np.sum((x - 0.75) ** 2)))
+    deep = 1.0 - 1.5 * math.exp(-30.0 * float(np.sum((x - 0.2) ** 2)))
+    return {"f": min(wide, deep), "c": float(x[0] - 0.9)}
+
+
+def bowl(x: np.ndarray) -> dict[str, float]:
+    return {"f": float(np.sum((x - 0.3) ** 2)), "c": float(0.5 - x[0])}
+
+
+def solve(fun, budget=260, **arguments):
+    arguments = {"rng": 0, **arguments}
+    return lcbo.minimize(fun, [(0.0, 1.0)] * 2, ["c <= 0"], "f", budget=budget, progress=False, **arguments)
+
+
+def test_a_converged_run_looks_elsewhere_and_keeps_the_best():
+    result = solve(two_wells, x0=[0.8, 0.7])
+    values = [basin.outcomes["f"] for basin in result.basins]
+    assert {round(value, 3) for value in values} == {0.0, -0.5}
+    assert result.fun == min(values) == pytest.approx(-0.5, abs=1e-6)
+    assert all(basin.feasible for basin in result.basins)
+    assert sum(basin.evaluations for basin in result.basins) == result.nfev == 260
+
+
+def test_the_answer_is_explained_by_the_model_of_its_own_basin():
+    result = solve(bowl, budget=140)
+    assert len(result.basins) > 1
+    assert result.x == pytest.approx([0.5, 0.3], abs=1e-4)
+    assert result.multipliers["c"] == pytest.approx(0.4, rel=0.02)
+
+
+def test_noise_and_the_option_keep_a_run_in_its_place():
+    rng = np.random.default_rng(0)
+    noisy = solve(lambda x: {k: v + 0.01 * rng.standard_normal() for k, v in bowl(x).items()}, budget=120)
+    assert len(noisy.basins) == 1
+    assert len(solve(bowl, budget=100, options={"restart": False}).basins) == 1
+
+
+def test_a_restarted_run_resumes_bit_for_bit(tmp_path):
+    whole = solve(bowl, budget=BUDGET)
+    assert len(whole.basins) > 1
+    for budget in range(92, BUDGET, 9):
+        path = tmp_path / f"{budget}.db"
+        solve(bowl, budget=BUDGET, store=path, callback=lambda s, n=budget: s.nfev >= n)
+        again = solve(bowl, budget=BUDGET, store=path)
+        np.testing.assert_array_equal(again.history.X, whole.history.X)
+        assert again.multipliers == whole.multipliers
+        assert [b.evaluations for b in again.basins] == [b.evaluations for b in whole.basins]
