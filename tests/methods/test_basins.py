@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lcbo
-
+from lcbo.methods.lcbo.evidence import PLAIN, POWERS, Choice
 
 BUDGET = 120
 
@@ -60,3 +60,12 @@ def test_a_restarted_run_resumes_bit_for_bit(tmp_path):
         np.testing.assert_array_equal(again.history.X, whole.history.X)
         assert again.multipliers == whole.multipliers
         assert [b.evaluations for b in again.basins] == [b.evaluations for b in whole.basins]
+
+
+def test_remarks_say_how_the_outcomes_bend_and_that_the_run_began_again():
+    assert PLAIN.in_words() is None
+    assert "lower bounds" in str(Choice(POWERS.index(2.0), "rbf").in_words())
+    assert "upper bounds" in str(Choice(0, "rbf").in_words())
+    assert solve(bowl, budget=20).remarks == []
+    (remark,) = solve(bowl, budget=BUDGET).remarks
+    assert remark == "the run converged and began again elsewhere once"

@@ -156,6 +156,8 @@ def show_answer(problem: Problem, result: Result, json: bool, sensitivities: boo
     say(f"{problem.objective.name} = {result.fun:.6g} after {result.nfev} evaluations: {result.message}")
     if result.stationarity:
         say(f"{sentences(result.stationarity)}.")
+    for remark in result.remarks:
+        say(f"{sentences(remark)}.")
 
 
 def named(problem: Problem, x: Array | None) -> dict[str, float] | None:
@@ -178,6 +180,7 @@ def _answer(problem: Problem, result: Result) -> dict[str, Any]:
         "multipliers": result.multipliers,
         "multiplier_errors": result.multiplier_errors,
         "stationarity": result.stationarity,
+        "remarks": result.remarks,
         "kkt": result.kkt,
         "observed": {
             "x": named(problem, result.x_observed),

@@ -121,6 +121,10 @@ class Confirmed(Method):
         begun = self.method.descents()
         return [id for id, own in enumerate(self._own_ids) if own in begun] or [0]
 
+    def remarks(self) -> Sequence[str]:
+        """Return what the method learned about the problem."""
+        return self.method.remarks()
+
     def surrogate(self) -> Any:
         """Return the method's model and its frame."""
         return self.method.surrogate()

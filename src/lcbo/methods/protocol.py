@@ -161,6 +161,10 @@ class Method(ABC):
         """Return the id of the first evaluation of each descent: more than one after restarts."""
         return [0]
 
+    def remarks(self) -> Sequence[str]:
+        """Return what the method learned about the problem that a user should know, in sentences."""
+        return []
+
     def surrogate(self) -> Any:
         """Return the `Model` of everything told and the `Frame` it sees the cube in, ``None`` without one."""
         return None

@@ -90,6 +90,7 @@ def answer(problem: Problem, method: Method, log: Log, *, reason: str, demand: D
     result.message = _message(result, noisy)
     result.history = log.history()
     result.basins = log.basins(method.descents())
+    result.remarks = list(method.remarks())
     result.versions = versions()
     return result
 

@@ -82,6 +82,7 @@ class Result(Displayed, _Answer):
         nit: iterations of the method.
         nfail: failed evaluations.
         basins: what each descent of the run found, see `Basin`; more than one where the method restarted.
+        remarks: what the method learned about the problem, in sentences.
         history: every evaluation as arrays; ``history.to_frame()`` is a pandas DataFrame.
         rng: seed of the run.
         method: name of the method, with its ``options``.
@@ -105,6 +106,7 @@ class Result(Displayed, _Answer):
     stationarity: str
     kkt: dict[str, float]
     basins: list[Basin]
+    remarks: list[str]
     history: EvaluationTable
     rng: int
     method: str

@@ -142,7 +142,7 @@ def _answer(run: StoredRun, result: Result, tightest: list[Constraint]) -> str:
     noisy = result.rule != "observed"
     picture = figures.convergence(problem, result.history, None if best is None else best.value, noisy)
     picture += figures.violation(problem, result.history, run.log.scale())
-    right = _limits(result, tightest) + _stationarity(result) + picture
+    right = _limits(result, tightest) + _stationarity(result) + _remarks(result) + picture
     both = columns([f"<div><h3>Design</h3>{design}</div>", f"<div>{right}</div>"])
     return section("Answer", paragraph(sentences(result.message)), both)
 
@@ -173,6 +173,10 @@ def _limits(result: Result, tightest: list[Constraint]) -> str:
     if len(rows) > _LIMITS:
         drawn += fold(f"the other {len(rows) - _LIMITS} constraints", table(head, rows[_LIMITS:], (2, 3, 4)))
     return "<h3>Constraints at the answer</h3>" + drawn + note(words)
+
+
+def _remarks(result: Result) -> str:
+    return "".join(note(sentences(f"{remark}.")) for remark in result.remarks)
 
 
 def _stationarity(result: Result) -> str:

@@ -36,6 +36,18 @@ class Choice:
         """Return the warp of the power."""
         return Warp(np.full(dim, np.log(POWERS[self.power])))
 
+    def in_words(self) -> str | None:
+        """Return what the power says of the outcomes, ``None`` where the variables are not bent."""
+        power = max(POWERS[self.power], 1.0 / POWERS[self.power])
+        if power == 1.0:
+            return None
+        end = "lower" if POWERS[self.power] > 1.0 else "upper"
+        root = {2.0: "square root", 3.0: "cube root"}.get(power, f"power 1/{power:g}")
+        return (
+            f"the outcomes respond ever more strongly towards the {end} bounds of the variables: they are "
+            f"modeled by the {root} of the distance from there"
+        )
+
 
 PLAIN = Choice(POWERS.index(1.0), "matern52")
 

@@ -287,6 +287,11 @@ class LocalModel:
         noise: Array = np.sqrt(np.where(dof > 0.0, scatter / np.maximum(dof, 1.0), learned))
         return noise
 
+    def remarks(self) -> list[str]:
+        """Return how the outcomes bend, where they do."""
+        words = self._choice.in_words()
+        return [] if words is None else [words]
+
     def info(self) -> dict[str, float]:
         """Return the numerical rescues so far, and the gradient's uncertainty once there was a step."""
         numbers: dict[str, float] = {"rescues": self.builder.rescues}

@@ -182,6 +182,12 @@ class Lcbo(QueuedMethod):
         """Return where the run began, and began again."""
         return self.basins.starts
 
+    def remarks(self) -> Sequence[str]:
+        """Return how the outcomes bend, and how often the run began again."""
+        again = len(self.basins.starts) - 1
+        begun = [f"the run converged and began again elsewhere {'once' if again == 1 else f'{again} times'}"]
+        return [*self.model.remarks(), *(begun if again else [])]
+
     @torch.inference_mode()
     def surrogate(self) -> Any:
         """Return the local model and its frame."""
