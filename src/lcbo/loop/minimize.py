@@ -90,9 +90,8 @@ def minimize(
         fun: maps a point (1-D float64 array, user units) to a mapping of outcomes by name, or to ``(f, c)``
             with ``c`` in the order of the constraints. An exception, NaN or a number beyond 1e300 is a failed
             evaluation: it is recorded and the run goes on, until 10 evaluations have failed without a single
-            success or more than half of at least 20 (``max_failure_rate``). A `Command` runs an external
-            simulator. Or a
-            `Problem` with its own function; then leave out ``bounds``, ``constraints``, ``objective``,
+            success or more than half of those chosen after the initial design (``max_failure_rate``). A
+            `Command` runs an external simulator. Or a `Problem` with its own function; then leave out ``bounds``, ``constraints``, ``objective``,
             ``noise`` and ``deterministic``.
         bounds: ``(low, high)`` per variable, a SciPy ``Bounds``, or a mapping from name to pair.
         constraints: `Constraint` objects, texts such as ``"stress <= 40000"``, SciPy ``NonlinearConstraint``.
@@ -118,7 +117,8 @@ def minimize(
         timeout: seconds one evaluation may take. Its worker process is killed with everything it started
             (one is used even without ``workers``); an executor's evaluation is given up.
         retries: how often a failed evaluation is tried again.
-        max_failure_rate: part of the evaluations that may fail before the run stops, once there are 20.
+        max_failure_rate: part of the evaluations that may fail before the run stops, once there are 20; the
+            initial design is drawn blindly and does not count.
         store: file that keeps the run; a run that is there is continued.
         callback: called after every evaluation with a `Snapshot`; raising ``StopIteration`` ends the run. Any
             other exception is raised again with the answer so far as its attribute ``result``.

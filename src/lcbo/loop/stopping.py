@@ -9,8 +9,9 @@ from lcbo.checks import is_number, number, positive
 from lcbo.errors import ArgumentError
 from lcbo.optimizer.optimizer import Optimizer
 
-MAX_FAILURE_RATE = 0.5  # of all evaluations, judged once there are MIN_EVALUATIONS
-MIN_EVALUATIONS = 20
+# Of what a method chose. A design is drawn blindly: its failures only teach where not to go.
+MAX_FAILURE_RATE = 0.5
+MIN_EVALUATIONS, MIN_CHOSEN = 20, 10  # from which on it is judged
 TOO_MANY_FAILED = "too many evaluations failed"  # how the reason begins
 ALL_FAILED = 10  # so many failures and not one success: the function is broken
 
@@ -48,7 +49,8 @@ class Stopping:
         """Return why the run should stop now, or ``None``."""
         log = optimizer.log
         n, n_failed = len(log.evaluations), log.n_failed
-        many = n >= MIN_EVALUATIONS and n_failed > self._max_failure_rate * n
+        enough = n >= MIN_EVALUATIONS and log.n_chosen >= MIN_CHOSEN
+        many = enough and log.n_chosen_failed > self._max_failure_rate * log.n_chosen
         if many or n == n_failed >= ALL_FAILED:
             last = next(o.failed for o in reversed(log.evaluations) if o.failed)
             return f"{TOO_MANY_FAILED} ({n_failed} of {n}; the last: {last})"

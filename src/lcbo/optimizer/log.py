@@ -95,6 +95,8 @@ class Log:
         self.evaluations: list[Evaluation] = []  # in the order they ended
         self.n_failed = 0
         self.n_data = 0  # brought along rather than made by this run
+        self.n_chosen = 0  # beyond designs and data: what the method expected to succeed
+        self.n_chosen_failed = 0
         self._y = np.empty((64, len(problem.outcomes)))
         self._found: tuple[int, Evaluation | None] = 0, None  # the best of so many evaluations
 
@@ -107,6 +109,9 @@ class Log:
         self.evaluations.append(evaluation)
         self.n_failed += evaluation.failed is not None
         self.n_data += evaluation.role == "data"
+        chosen = evaluation.role not in ("init", "data")
+        self.n_chosen += chosen
+        self.n_chosen_failed += chosen and evaluation.failed is not None
         return row
 
     @property
