@@ -88,14 +88,30 @@ def design(problem: Problem, x: Array) -> Table:
     return table(["variable", "value", "low", "high", ""], rows)
 
 
-def limits(problem: Problem, values: Mapping[str, float], multipliers: Mapping[str, float]) -> Table:
-    """Return every constraint with its value and how much room it leaves."""
+def limits(
+    problem: Problem,
+    values: Mapping[str, float],
+    multipliers: Mapping[str, float],
+    allowed: Mapping[str, float] | None = None,
+) -> Table:
+    """Return every constraint with its value and how much room it leaves.
+
+    It holds when it is violated by no more than what is ``allowed``.
+    """
     rows = []
     for c in problem.constraints:
         value = values.get(c.name, math.nan)
         room = float(c.slack(value))
         more = [number(multipliers.get(c.name), 4)] if multipliers else []
-        rows.append([plain(c), number(value), number(room, 4), *more, verdict(room)])
+        rows.append(
+            [
+                plain(c),
+                number(value),
+                number(room, 4),
+                *more,
+                verdict(room + (allowed or {}).get(c.name, 0.0)),
+            ]
+        )
     return table(["constraint", "value", "slack", *["multiplier"] * bool(multipliers), ""], rows)
 
 
@@ -128,7 +144,7 @@ def show_answer(problem: Problem, result: Result, json: bool) -> None:
         return
     say(design(problem, result.x), "")
     if problem.constraints:
-        say(limits(problem, result.constr, result.multipliers), "")
+        say(limits(problem, result.constr, result.multipliers, result.feasibility_tol), "")
     if result.feasibility_tol and result.rule == "observed":
         most = max(result.feasibility_tol.items(), key=lambda item: item[1])
         say(f"A limit counts as met within the feasibility tolerance, at most {most[1]:.2g} ({most[0]}).", "")
