@@ -71,12 +71,12 @@ class Confirmed(Method):
         self._demand = demand
         self._archive = Archive(self.setup.dim, self.setup.n_outputs)  # of everything, by id
         self._own_ids: list[int | None] = []  # by id, that of the method itself, None in the confirmation
+        self._n_own = 0
         self._repeats = Repeats((None,) * self.setup.n_outputs)
         self._shortlist = np.zeros((0, self.setup.dim))
         self._made_at = -1  # proposals of the method when the shortlist was made
-        self._prior: tuple[int, Forecast, Array] | None = (
-            None  # of the shortlist, by what the method was told
-        )
+        # Belief about the shortlist before its evaluations, and how much the method had been told then.
+        self._prior: tuple[int, Forecast, Array] | None = None
 
     @property
     def diagnostics(self) -> Sequence[Any]:  # type: ignore[override]
@@ -122,21 +122,16 @@ class Confirmed(Method):
 
     def belief(self, u: Array) -> Belief | None:
         """Return the belief of the method's model at a point; values as confirmed where they are."""
-        belief, confirmed = self.method.belief(u), self.prospects()
-        if belief is None or confirmed is None or confirmed.rule == "model":
+        belief, confirmed = self.method.belief(u), self._confirmed()
+        if belief is None or confirmed is None or not (confirmed.u == u).all(-1).any():
             return belief
         here = np.flatnonzero((confirmed.u == u).all(-1))
-        if not len(here):
-            return belief
         return replace(belief, mean=confirmed.expected[here[0]], std=confirmed.deviation[here[0]])
 
     def prospects(self) -> Prospects | None:
         """Return the shortlist as far as it was evaluated; before that, what the model says."""
-        count, _ = self._fresh()
-        evaluated = np.flatnonzero((count > 0.0).any(-1) & ~self._failed())
-        if not len(evaluated):
-            return prospects_of(self.method, self._demand)
-        return self._posterior().some(evaluated)
+        confirmed = self._confirmed()
+        return prospects_of(self.method, self._demand) if confirmed is None else confirmed
 
     def info(self) -> Mapping[str, float]:
         """Return the numbers of the method."""
@@ -155,7 +150,7 @@ class Confirmed(Method):
         theirs: list[Call] = []
         for call in calls:
             if isinstance(call, Proposal):
-                own = None if call.role == "confirm" else self._n_own()
+                own = None if call.role == "confirm" else self._n_own
                 self._enter(call.u, own)
                 theirs += [] if own is None else [replace(call, id=own)]
             else:
@@ -174,13 +169,11 @@ class Confirmed(Method):
     def _kept(self) -> int:
         """How many evaluations of the budget are still kept for the confirmation."""
         total = int(self._share * (self.setup.budget or 0))
-        return max(total - (len(self._own_ids) - self._n_own()), 0) if total >= LEAST else 0
-
-    def _n_own(self) -> int:
-        return sum(own is not None for own in self._own_ids)
+        return max(total - (len(self._own_ids) - self._n_own), 0) if total >= LEAST else 0
 
     def _enter(self, u: Array, own: int | None) -> int:
         self._own_ids.append(own)
+        self._n_own += own is not None
         return self._archive.add(u)
 
     def _note(self, id: int, y: Array | None) -> None:
@@ -203,11 +196,16 @@ class Confirmed(Method):
         belief = _says(lambda: self.method.belief(self._archive.u[best]))
         return not reproduces(belief, self._archive.y[best])
 
+    def _confirmed(self) -> Prospects | None:
+        """What is believed of the points of the shortlist that were evaluated, ``None`` without any."""
+        evaluated = np.flatnonzero((self._fresh()[0] > 0.0).any(-1) & ~self._failed())
+        return self._posterior().some(evaluated) if len(evaluated) else None
+
     def _confirm(self, count: int, most: int) -> list[Proposal]:
         """Return evaluations of the shortlist, each of the point with the largest expected gain."""
-        if self._made_at != self._n_own():
+        if self._made_at != self._n_own:
             self._shortlist = self._make_shortlist(most)
-            self._made_at, self._prior = self._n_own(), None
+            self._made_at, self._prior = self._n_own, None
         if not len(self._shortlist):
             asked = self.method.ask(count, most)
             return [replace(own, id=self._enter(own.u, own.id)) for own in asked]
