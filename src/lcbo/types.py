@@ -55,7 +55,7 @@ class Evaluation:
         id: number of the candidate.
         x: the point in user units.
         u: the point in the unit cube of the free variables, as the method proposed it.
-        role: ``init``, ``iterate`` or ``explore``; ``data`` for an evaluation the user brought along.
+        role: ``init``, ``iterate``, ``explore`` or ``confirm``; ``data`` for an evaluation brought along.
         iteration: the method's iteration that asked for the point.
         status: ``pending``, ``done`` or ``failed``.
         outcomes: what came, by name, in user units; partial while pending, without the names that never

@@ -16,6 +16,7 @@ from lcbo.methods.decision import (
 )
 from lcbo.methods.protocol import Forecast
 from lcbo.models.repeats import Repeats
+from lcbo.scaling import Scaling
 
 ONES = np.ones(4)
 
@@ -36,6 +37,7 @@ def certain(n_outputs):
 def forecast(mean, cov, missed=None, missed_var=None, noise=None, observed=None):
     nothing = np.zeros((len(cov), 0))
     return Forecast(
+        scaling=Scaling.identity(len(cov)),
         mean=mean,
         var=np.array([c.diagonal() for c in cov]).T,
         cov=cov,
@@ -114,7 +116,7 @@ def test_update_is_that_of_the_joint_normal():
         np.zeros((len(INFLATION), 2)),
         np.column_stack([count, count]),
         np.column_stack([seen, seen]),
-        np.array([noise, noise]),
+        np.sqrt([noise, noise]),
         np.zeros((3, 1)),
     )
     for h, inflation in enumerate(INFLATION):
@@ -170,7 +172,7 @@ def test_only_errors_near_the_limit_teach():
 
 def test_values_of_one_point_are_averaged():
     u = np.array([[0.1], [0.2], [0.1]])
-    found = prospects_of_values(u, np.array([[1.0, 0.0], [5.0, 1.0], [3.0, 2.0]]), np.array([0.5, 2.0]))
+    found = prospects_of_values(u, np.array([[1.0, 0.0], [5.0, 1.0], [3.0, 2.0]]), np.sqrt([0.5, 2.0]))
     np.testing.assert_allclose(found.u, [[0.1], [0.2]])
     np.testing.assert_allclose(found.expected, [[2.0, 1.0], [5.0, 1.0]])
     np.testing.assert_allclose(found.std[0], np.sqrt([[0.25, 1.0], [0.5, 2.0]]))

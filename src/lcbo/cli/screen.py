@@ -93,13 +93,16 @@ def design(problem: Problem, x: Array) -> Table:
 
 
 def limits(problem: Problem, result: Result) -> Table:
-    """Return every constraint with its value, how much room it leaves and what it costs."""
+    """Return every constraint with its value, how much room it leaves and what it costs.
+
+    It holds when it is violated by no more than what is allowed.
+    """
     rows, values, costs = [], result.constr, result.multipliers
     for c in problem.constraints:
         value = values.get(c.name, math.nan)
-        room = float(c.slack(value))
+        room, allowed = float(c.slack(value)), result.feasibility_tol.get(c.name, 0.0)
         more = [_estimate(costs[c.name], result.multiplier_errors[c.name])] if costs else []
-        rows.append([plain(c), number(value), number(room, 4), *more, verdict(room)])
+        rows.append([plain(c), number(value), number(room, 4), *more, verdict(room + allowed)])
     return table(["constraint", "value", "slack", *["multiplier"] * bool(costs), ""], rows)
 
 

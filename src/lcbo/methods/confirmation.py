@@ -15,14 +15,16 @@ infeasible are so dropped by themselves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from lcbo.errors import ModelError
 from lcbo.methods.base.archive import FAILED, PENDING, TOLD, Archive
 from lcbo.methods.decision import (
     Demand,
@@ -50,6 +52,8 @@ OBSERVED = 5  # points of the shortlist of a method without a model
 FLAT = 10.0  # standard deviations of an outcome over the run: a prior that says nothing
 SURE = 1.0 - 1e-4  # an output that is feasible with this probability needs none of the joint risk
 
+Said = TypeVar("Said")
+
 
 class Confirmed(Method):
     """A method whose last proposals confirm its answer, where there is noise.
@@ -67,12 +71,12 @@ class Confirmed(Method):
         self._demand = demand
         self._archive = Archive(self.setup.dim, self.setup.n_outputs)  # of everything, by id
         self._own_ids: list[int | None] = []  # by id, that of the method itself, None in the confirmation
+        self._n_own = 0
         self._repeats = Repeats((None,) * self.setup.n_outputs)
         self._shortlist = np.zeros((0, self.setup.dim))
         self._made_at = -1  # proposals of the method when the shortlist was made
-        self._prior: tuple[int, Forecast, Array] | None = (
-            None  # of the shortlist, by what the method was told
-        )
+        # Belief about the shortlist before its evaluations, and how much the method had been told then.
+        self._prior: tuple[int, Forecast, Array] | None = None
 
     @property
     def diagnostics(self) -> Sequence[Any]:  # type: ignore[override]
@@ -131,21 +135,16 @@ class Confirmed(Method):
 
     def belief(self, u: Array) -> Belief | None:
         """Return the belief of the method's model at a point; values as confirmed where they are."""
-        belief, confirmed = self.method.belief(u), self.prospects()
-        if belief is None or confirmed is None or confirmed.rule == "model":
+        belief, confirmed = self.method.belief(u), self._confirmed()
+        if belief is None or confirmed is None or not (confirmed.u == u).all(-1).any():
             return belief
         here = np.flatnonzero((confirmed.u == u).all(-1))
-        if not len(here):
-            return belief
         return replace(belief, mean=confirmed.expected[here[0]], std=confirmed.deviation[here[0]])
 
     def prospects(self) -> Prospects | None:
         """Return the shortlist as far as it was evaluated; before that, what the model says."""
-        count, _ = self._fresh()
-        evaluated = np.flatnonzero((count > 0.0).any(-1) & ~self._failed())
-        if not len(evaluated):
-            return prospects_of(self.method, self._demand)
-        return self._posterior().some(evaluated)
+        confirmed = self._confirmed()
+        return prospects_of(self.method, self._demand) if confirmed is None else confirmed
 
     def info(self) -> Mapping[str, float]:
         """Return the numbers of the method."""
@@ -164,7 +163,7 @@ class Confirmed(Method):
         theirs: list[Call] = []
         for call in calls:
             if isinstance(call, Proposal):
-                own = None if call.role == "confirm" else self._n_own()
+                own = None if call.role == "confirm" else self._n_own
                 self._enter(call.u, own)
                 theirs += [] if own is None else [replace(call, id=own)]
             else:
@@ -183,13 +182,11 @@ class Confirmed(Method):
     def _kept(self) -> int:
         """How many evaluations of the budget are still kept for the confirmation."""
         total = int(self._share * (self.setup.budget or 0))
-        return max(total - (len(self._own_ids) - self._n_own()), 0) if total >= LEAST else 0
-
-    def _n_own(self) -> int:
-        return sum(own is not None for own in self._own_ids)
+        return max(total - (len(self._own_ids) - self._n_own), 0) if total >= LEAST else 0
 
     def _enter(self, u: Array, own: int | None) -> int:
         self._own_ids.append(own)
+        self._n_own += own is not None
         return self._archive.add(u)
 
     def _note(self, id: int, y: Array | None) -> None:
@@ -209,13 +206,19 @@ class Confirmed(Method):
         if shown is not None:
             return shown
         best = told[self.setup.terms.best(self._archive.y[told])]
-        return not reproduces(self.method.belief(self._archive.u[best]), self._archive.y[best])
+        belief = _says(lambda: self.method.belief(self._archive.u[best]))
+        return not reproduces(belief, self._archive.y[best])
+
+    def _confirmed(self) -> Prospects | None:
+        """What is believed of the points of the shortlist that were evaluated, ``None`` without any."""
+        evaluated = np.flatnonzero((self._fresh()[0] > 0.0).any(-1) & ~self._failed())
+        return self._posterior().some(evaluated) if len(evaluated) else None
 
     def _confirm(self, count: int, most: int) -> list[Proposal]:
         """Return evaluations of the shortlist, each of the point with the largest expected gain."""
-        if self._made_at != self._n_own():
+        if self._made_at != self._n_own:
             self._shortlist = self._make_shortlist(most)
-            self._made_at, self._prior = self._n_own(), None
+            self._made_at, self._prior = self._n_own, None
         if not len(self._shortlist):
             asked = self.method.ask(count, most)
             return [replace(own, id=self._enter(own.u, own.id)) for own in asked]
@@ -228,12 +231,12 @@ class Confirmed(Method):
     def _make_shortlist(self, evaluations: int) -> Array:
         """Return the points worth confirming, those confirmed earlier first."""
         earlier = self._shortlist[(self._fresh()[0] > 0.0).any(-1)]
-        center = self.method.recommend()
-        belief = None if center is None else self.method.belief(center)
+        center = _says(self.method.recommend)
+        belief = None if center is None else _says(lambda: self.method.belief(center))
         if center is None or belief is None:
             return _distinct([*earlier, *self._best_observed()])
         points = [*earlier, *self._ladder(belief, evaluations)]
-        sure = prospects_of(self.method, self._demand)
+        sure = _says(lambda: prospects_of(self.method, self._demand))
         if sure is not None:
             there = sure.u[self._demand.choose(sure, self._scale())[0]]
             points += [center + share * (there - center) for share in BETWEEN]
@@ -250,42 +253,46 @@ class Confirmed(Method):
     def _ladder(self, belief: Belief, evaluations: int) -> list[Array]:
         """The point of a belief and ever deeper ones inside the limits."""
         terms, u = self.setup.terms, belief.u
-        slopes = terms.sign[:, None] * belief.gradient[terms.rows]
+        unit = belief.scale[terms.rows]  # squares of user units may overflow
+        slopes = terms.sign[:, None] * belief.gradient[terms.rows] / unit[:, None]
         norms = np.linalg.norm(slopes, axis=1)
         useful = norms > 0.0
-        values = terms.values(belief.mean)
-        prior = np.square(INFLATED * belief.std)
-        noise = self._noise_var()
-        after = 1.0 / (1.0 / np.maximum(prior, 1e-300) + 0.5 * evaluations / np.maximum(noise, 1e-300))
-        unit = np.where(terms.equality, 0.0, np.sqrt(prior + after)[terms.rows])
+        two_sided = terms.equality[useful]
+        values = terms.values(belief.mean) / unit
+        margin = np.where(terms.equality, 0.0, self._doubt(belief, evaluations)[terms.rows])
         rungs = [u]
         for rung in RUNGS:
-            wanted = (values + rung * unit)[useful] / norms[useful]
-            radius = FAR * float(np.max(np.where(terms.equality[useful], abs(wanted), wanted), initial=0.0))
+            wanted = (values + rung * margin)[useful] / norms[useful]
+            radius = FAR * float(np.max(np.where(two_sided, abs(wanted), wanted), initial=0.0))
             if radius > 0.0:
                 offset = np.clip(wanted / radius, -FAR, FAR)
                 rows, box = slopes[useful] / norms[useful, None], (-u / radius, (1.0 - u) / radius)
-                move = elastic_step(
-                    np.zeros(len(u)), rows, offset, terms.equality[useful], *box, WEIGHT, np.eye(len(u))
-                )
+                move = elastic_step(np.zeros(len(u)), rows, offset, two_sided, *box, WEIGHT, np.eye(len(u)))
                 rungs.append(np.clip(u + radius * move.step, 0.0, 1.0))
         return rungs
 
-    def _noise_var(self) -> Array:
-        """Variance of one observation of each output: as stated, else of repeats and as the model learned."""
-        known = np.array([np.nan if v is None else v for v in self.setup.noise_var])
-        prior = self._forecast_noise()
-        scatter = np.square(self._repeats.root_scatter)
-        pooled = (NOISE_DOF * prior + scatter) / (NOISE_DOF + self._repeats.dof)
-        return np.where(np.isnan(known), pooled, known)
+    def _doubt(self, belief: Belief, evaluations: int) -> Array:
+        """By how much a value may be off now and after half of the evaluations together, ``B``, scaled."""
+        prior = np.square(INFLATED * belief.std / belief.scale)
+        doubt: Array = np.sqrt(prior + _after(prior, self._noise() / belief.scale, 0.5 * evaluations))
+        return doubt
 
-    def _forecast_noise(self) -> Array:
-        forecast = self.method.forecast(self._archive.u[:1])
+    def _noise(self) -> Array:
+        """Standard deviation of one observation: as stated, else of repeats and as the model learned."""
+        stated = np.array([math.nan if v is None else math.sqrt(v) for v in self.setup.noise_var])
+        repeats = self._repeats
+        prior = math.sqrt(NOISE_DOF) * self._learned_noise()
+        pooled = np.hypot(prior, repeats.root_scatter) / np.sqrt(NOISE_DOF + repeats.dof)
+        return np.where(np.isnan(stated), pooled, stated)
+
+    def _learned_noise(self) -> Array:
+        forecast = _says(lambda: self.method.forecast(self._archive.u[:1]))
         if forecast is not None:
-            return forecast.noise_var
+            learned_noise: Array = forecast.scaling.std * np.sqrt(forecast.noise_var)
+            return learned_noise
         # Nothing but repeats can tell; where there are none, all that varies may be noise.
         deviation = self._repeats.deviation
-        return np.square(np.where(np.isnan(deviation), self._scale(), deviation))
+        return np.where(np.isnan(deviation), self._scale(), deviation)
 
     def _fresh(self) -> tuple[Array, Array]:
         """How often each point of the shortlist was evaluated, and the mean outputs there: ``k x B`` each."""
@@ -323,24 +330,22 @@ class Confirmed(Method):
         own = np.array([own is not None for own in self._own_ids])
         told = int((own & (self._archive.status == TOLD)).sum())
         if self._prior is None or self._prior[0] != told:
-            forecast = self.method.forecast(self._shortlist, joint=True)
-            if forecast is None:
-                forecast = self._flat()
+            forecast = _says(lambda: self.method.forecast(self._shortlist, joint=True))
+            forecast = self._flat() if forecast is None else forecast
             self._prior = told, forecast, learned(forecast, self._demand)
         _, forecast, log_weight = self._prior
-        return updated(forecast, log_weight, *self._fresh(), self._noise_var(), self._shortlist)
+        return updated(forecast, log_weight, *self._fresh(), self._noise(), self._shortlist)
 
     def _flat(self) -> Forecast:
         """A belief without a model: anything is possible."""
         k, b = len(self._shortlist), self.setup.n_outputs
-        told = self._archive.y[self._archive.recent(None)]
-        var = np.square(FLAT * self._scale())
         nothing = np.zeros((b, 0))
         return Forecast(
-            mean=np.tile(Scaling.of(told).mean, (k, 1)),
-            var=np.tile(var, (k, 1)),
-            cov=var[:, None, None] * np.eye(k),
-            noise_var=self._forecast_noise(),
+            scaling=Scaling.of(self._archive.y[self._archive.recent(None)]),
+            mean=np.zeros((k, b)),
+            var=np.full((k, b), FLAT**2),
+            cov=np.tile(FLAT**2 * np.eye(k), (b, 1, 1)),
+            noise_var=np.ones(b),
             missed=nothing,
             missed_var=nothing,
             missed_noise_var=nothing,
@@ -353,29 +358,40 @@ class Confirmed(Method):
         All of them would go to that point. Its deviation s then falls to s', its mean will be normal with
         variance ``s^2 - s'^2``, and it is sure when its slack is a quantile of s'.
         """
-        posterior, scale = self._posterior(), self._scale()
-        mean, std = posterior.expected, posterior.deviation
-        probabilities = self._demand.probabilities(posterior, scale)
-        met = self._demand.met(probabilities) & (self._fresh()[0] > 0.0).any(-1) & ~self._failed()
-        after = 1.0 / np.sqrt(1.0 / np.maximum(std**2, 1e-300) + left / np.maximum(self._noise_var(), 1e-300))
-        risky = (probabilities < SURE).sum(-1, keepdims=True)
-        level = np.where(
-            np.isnan(self._demand.own),
-            self._demand.confidence ** (1.0 / np.maximum(risky, 1)),
-            self._demand.own,
-        )
-        slack = self._demand.slack(mean) + self._demand.tol * scale
-        travel = np.sqrt(np.maximum(std**2 - after**2, 1e-300))
-        chance = np.where(probabilities < SURE, ndtr((slack - ndtri(level) * after) / travel), 1.0).prod(-1)
-        chance = np.where(self._failed(), 0.0, chance)
-        objective = mean[:, 0]
+        posterior, scale, demand = self._posterior(), self._scale(), self._demand
+        objective, failed = posterior.expected[:, 0], self._failed()
+        probabilities = demand.probabilities(posterior, scale)
+        met = demand.met(probabilities) & (self._fresh()[0] > 0.0).any(-1) & ~failed
+        var = np.square(posterior.deviation / scale)
+        after = _after(var, self._noise() / scale, left)
+        in_doubt = probabilities < SURE
+        shared = demand.confidence ** (1.0 / np.maximum(in_doubt.sum(-1, keepdims=True), 1))
+        level = np.where(np.isnan(demand.own), shared, demand.own)
+        slack = demand.slack(posterior.expected) / scale + demand.tol
+        ahead = (slack - ndtri(level) * np.sqrt(after)) / np.sqrt(np.maximum(var - after, 1e-300))
+        chance = np.where(failed, 0.0, np.where(in_doubt, ndtr(ahead), 1.0).prod(-1))
         reach = float(np.ptp(objective)) or 1.0
         bar = float(objective[met].min()) if met.any() else float(objective.max()) + reach
         gain = chance * np.maximum(bar - objective, 0.0)
         if gain.max() > 0.0:
             return int(gain.argmax())
-        joint = np.where(self._failed(), -1.0, probabilities.prod(-1))
+        joint = np.where(failed, -1.0, probabilities.prod(-1))
         return int(np.where(met, -objective, -np.inf).argmax() if met.any() else joint.argmax())
+
+
+def _after(var: Array, noise: Array, count: float) -> Array:
+    """Variances after ``count`` further observations with noise of a standard deviation."""
+    precision = 1.0 / np.maximum(var, 1e-300) + count / np.maximum(np.square(noise), 1e-300)
+    after: Array = 1.0 / precision
+    return after
+
+
+def _says(ask: Callable[[], Said | None]) -> Said | None:
+    """Return what a model says; one that cannot be built must not cost the confirmation."""
+    try:
+        return ask()
+    except ModelError:
+        return None
 
 
 def _distinct(points: Sequence[Array]) -> Array:

@@ -32,6 +32,7 @@ INDEPENDENT = (
 )
 NEAR = 1.0  # standard deviations of the model's data: observations this close to a limit teach about it
 ENOUGH = 5  # of those; otherwise all of them do
+JITTER = 1e-10  # of the largest variance, on the diagonal of a covariance
 NEGLIGIBLE = 1e-2  # of an output's scale: error and standard deviation of a model without noise
 
 
@@ -62,8 +63,10 @@ class Prospects:
     @property
     def deviation(self) -> Array:
         """Standard deviations over the inflations, ``k x B``."""
-        second = np.square(self.std) + np.square(self.mean - self.expected)
-        deviation: Array = np.sqrt(np.einsum("hb,hkb->kb", self.weight, second))
+        apart = np.abs(self.mean - self.expected)
+        unit = np.maximum(np.maximum(self.std, apart).max(0), 1e-300)  # squares of user units may overflow
+        second = np.square(self.std / unit) + np.square(apart / unit)
+        deviation: Array = unit * np.sqrt(np.einsum("hb,hkb->kb", self.weight, second))
         return deviation
 
     def some(self, chosen: NDArray[np.intp]) -> Prospects:
@@ -145,23 +148,23 @@ def prospects_of(method: Method, demand: Demand) -> Prospects | None:
     forecast = method.forecast(u)
     if forecast is None:
         return None
-    weight = normalized(learned(forecast, demand))
-    return _prospects(u, forecast.mean, np.sqrt(forecast.var), weight)
+    weight, scaling = normalized(learned(forecast, demand)), forecast.scaling
+    return _prospects(u, scaling.undo(forecast.mean), scaling.std * np.sqrt(forecast.var), weight)
 
 
-def prospects_of_values(u: Array, y: Array, noise_var: Array) -> Prospects:
+def prospects_of_values(u: Array, y: Array, noise: Array) -> Prospects:
     """Return what observed values alone say, repeats of a point together.
 
     Args:
         u: ``n x d``.
         y: ``n x B``, complete.
-        noise_var: ``B``.
+        noise: ``B``, standard deviations of one observation.
     """
     points, place = np.unique(u, axis=0, return_inverse=True)
     count = np.bincount(place.ravel())[:, None]
     mean = np.zeros((len(points), y.shape[1]))
-    np.add.at(mean, place.ravel(), y)
-    found = _prospects(points, mean / count, np.sqrt(noise_var / count))
+    np.add.at(mean, place.ravel(), y / count[place.ravel()])
+    found = _prospects(points, mean, noise / np.sqrt(count))
     return replace(found, rule="values")
 
 
@@ -178,14 +181,13 @@ def learned(forecast: Forecast, demand: Demand) -> Array:
     the inflation i.
     """
     log_weight = np.tile(np.log(PRIOR)[:, None], (1, len(forecast.missed)))
+    low, high = (forecast.scaling.apply(limit) for limit in (demand.low, demand.high))
     for row, (error, var, noise, seen) in enumerate(
         zip(forecast.missed, forecast.missed_var, forecast.missed_noise_var, forecast.observed, strict=True)
     ):
         known = ~np.isnan(error)
         spread = float(np.std(seen[known])) if known.any() else 0.0
-        near = known & (
-            np.minimum(abs(demand.high[row] - seen), abs(seen - demand.low[row])) <= NEAR * spread
-        )
+        near = known & (np.minimum(abs(high[row] - seen), abs(seen - low[row])) <= NEAR * spread)
         used = near if near.sum() >= ENOUGH else known
         total = np.square(INFLATION)[:, None] * var[used] + noise[used]
         total = np.maximum(total, 1e-300)
@@ -201,7 +203,7 @@ def normalized(log_weight: Array) -> Array:
 
 
 def updated(
-    forecast: Forecast, log_weight: Array, count: Array, seen: Array, noise_var: Array, u: Array
+    forecast: Forecast, log_weight: Array, count: Array, seen: Array, noise: Array, u: Array
 ) -> Prospects:
     """Return the posterior at points after new observations there.
 
@@ -209,34 +211,36 @@ def updated(
         forecast: the belief before, with covariances.
         log_weight: ``H x B``, of the inflations before.
         count: ``k x B``, how often each output was observed at each point.
-        seen: ``k x B``, the means of these observations; read where there are any.
-        noise_var: ``B``, of one observation.
+        seen: ``k x B``, the means of these observations in user units; read where there are any.
+        noise: ``B``, standard deviations of one observation in user units.
         u: ``k x d``, the points.
 
-    With ``C = i^2 cov`` and ``S = C_oo + diag(noise_var / count)`` over the observed points o:
+    With ``C = i^2 cov`` and ``S = C_oo + diag(noise^2 / count)`` over the observed points o:
         mean + C_:o S^-1 (seen_o - mean_o),   C - C_:o S^-1 C_o:,   evidence N(seen_o; mean_o, S).
     """
     assert forecast.cov is not None
+    scaling = forecast.scaling
+    missed = scaling.apply(seen) - forecast.mean
+    noise_var = np.square(noise / scaling.std)
     mean = np.repeat(forecast.mean[None], len(INFLATION), axis=0)
-    std = np.empty_like(mean)
+    var = np.square(INFLATION)[:, None, None] * forecast.var
     log_weight = log_weight.copy()
     for row, cov in enumerate(forecast.cov):
         o = np.flatnonzero(count[:, row] > 0.0)
+        most = float(cov.diagonal().max())
+        if not len(o) or most <= 0.0:
+            continue
         for h, inflation in enumerate(INFLATION):
             prior = inflation**2 * cov
-            if not len(o):
-                std[h, :, row] = np.sqrt(np.maximum(prior.diagonal(), 0.0))
-                continue
-            jitter = 1e-10 * max(float(prior.diagonal().max()), 1e-300)
-            total = prior[np.ix_(o, o)] + np.diag(noise_var[row] / count[o, row] + jitter)
-            factor = np.linalg.cholesky(total)
-            missed = seen[o, row] - forecast.mean[o, row]
+            nugget = noise_var[row] / count[o, row] + JITTER * inflation**2 * most
+            factor = np.linalg.cholesky(prior[np.ix_(o, o)] + np.diag(nugget))
             gain = cho_solve((factor, True), prior[o])
-            mean[h, :, row] += missed @ gain
-            std[h, :, row] = np.sqrt(np.maximum(prior.diagonal() - (prior[o] * gain).sum(0), 0.0))
-            fit = missed @ cho_solve((factor, True), missed)
+            mean[h, :, row] += missed[o, row] @ gain
+            var[h, :, row] = prior.diagonal() - (prior[o] * gain).sum(0)
+            fit = missed[o, row] @ cho_solve((factor, True), missed[o, row])
             log_weight[h, row] -= 0.5 * fit + np.log(factor.diagonal()).sum()
-    return Prospects(u, mean, std, normalized(log_weight), "confirmed")
+    std = scaling.std * np.sqrt(np.maximum(var, 0.0))
+    return Prospects(u, scaling.undo(mean), std, normalized(log_weight), "confirmed")
 
 
 def noise_shown(

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lcbo.scaling import Scaling
 from lcbo.terms import Terms
 from lcbo.types import Array as Array
 
@@ -78,10 +79,12 @@ class Belief:
 class Forecast:
     """What a method's model believes at ``k`` points together, and what it missed among its own data.
 
-    All in the user's scale. Leaving one of its ``n`` observations out, the model predicts it with an error;
-    what it thought the error's variance would be is that of the output, ``missed_var``, and of the noise.
+    All in standardized outputs; ``scaling`` leads back to the user's. Leaving one of its ``n`` observations
+    out, the model predicts it with an error; what it thought the error's variance would be is that of the
+    output, ``missed_var``, and of the noise.
 
     Attributes:
+        scaling: of the outputs.
         mean: ``k x B``.
         var: ``k x B``, of the noise-free outputs.
         cov: ``B x k x k``, or ``None`` where it was not asked for.
@@ -92,6 +95,7 @@ class Forecast:
         observed: ``B x n``, the observations.
     """
 
+    scaling: Scaling
     mean: Array
     var: Array
     cov: Array | None

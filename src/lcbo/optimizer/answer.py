@@ -136,14 +136,13 @@ def _prospects(problem: Problem, method: Method, log: Log, demand: Demand) -> Pr
         found = None
     if found is not None:
         return found
-    noise = [
-        v if v is not None else s**2 for v, s in zip(problem.noise_var, _repeats(log).deviation, strict=True)
-    ]
+    stated = [math.nan if v is None else math.sqrt(v) for v in problem.noise_var]
+    noise = np.where(np.isnan(stated), _repeats(log).deviation, stated)
     complete = ~np.isnan(log.rows).any(1)
     if np.isnan(noise).any() or not complete.any():
         return None
     u = np.array([e.u for e in log.evaluations])[complete]
-    return prospects_of_values(u, log.rows[complete], np.array(noise))
+    return prospects_of_values(u, log.rows[complete], noise)
 
 
 def _repeats(log: Log) -> Repeats:

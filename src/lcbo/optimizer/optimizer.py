@@ -351,7 +351,7 @@ class Optimizer:
     def _begin(self, past: Contents | None) -> None:
         """Build ledger and method and bring them to where a stored run stands."""
         self._method: Method = registry.make(self._plan.method, self._plan.setup(), self.options)
-        if self._plan.confirm > 0.0:
+        if self._plan.confirm > 0.0 and not self.problem.deterministic:
             self._method = Confirmed(self._method, self._plan.confirm, self._demand())
         # The algebra is small: several threads make it no faster on an idle machine and many times slower
         # on a busy one, and one thread sums in one order. The user's function keeps all its threads.

@@ -161,7 +161,8 @@ def _limits(result: Result, tightest: list[Constraint]) -> str:
     for constraint in tightest:
         value = result.constr[constraint.name]
         room = float(constraint.slack(value))
-        verdict = '<span class="ok">holds</span>' if room >= 0.0 else '<span class="bad-text">violated</span>'
+        holds = room >= -result.feasibility_tol[constraint.name]
+        verdict = '<span class="ok">holds</span>' if holds else '<span class="bad-text">violated</span>'
         if math.isnan(room):
             verdict = "not known"
         row = [breakable(constraint), verdict, number(value), number(float(f"{room:.4g}"))]

@@ -63,18 +63,18 @@ def believed(model: Model, u: Array, local: Array | None = None, slope: Array | 
 
 
 def forecast(model: Model, points: Array, joint: bool) -> Forecast:
-    """Return the model's belief at points of its own coordinates, ``k x d``, in user units."""
-    gp, scaling = model.gp, model.scaling
-    z, square = to_tensor(points, gp.u), np.square(scaling.std)
+    """Return the model's belief at points of its own coordinates, ``k x d``."""
+    gp = model.gp
+    z, left_out = to_tensor(points, gp.u), gp.leave_one_out()
     mean, var = map(to_array, gp.predict(z))
-    left_out = gp.leave_one_out()
     return Forecast(
-        mean=scaling.undo(mean.T),
-        var=var.T * square,
-        cov=to_array(gp.covariance(z)) * square[:, None, None] if joint else None,
-        noise_var=to_array(gp.hyper.noise_var) * square,
-        missed=to_array(left_out.error) * scaling.std[:, None],
-        missed_var=to_array(left_out.var) * square[:, None],
-        missed_noise_var=to_array(left_out.noise) * square[:, None],
-        observed=scaling.undo(to_array(left_out.observed).T).T,
+        scaling=model.scaling,
+        mean=mean.T,
+        var=var.T,
+        cov=to_array(gp.covariance(z)) if joint else None,
+        noise_var=to_array(gp.hyper.noise_var),
+        missed=to_array(left_out.error),
+        missed_var=to_array(left_out.var),
+        missed_noise_var=to_array(left_out.noise),
+        observed=to_array(left_out.observed),
     )
