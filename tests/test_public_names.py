@@ -10,6 +10,7 @@ PUBLIC = [
     "Candidate",
     "Command",
     "Constraint",
+    "DataWarning",
     "Evaluation",
     "EvaluationError",
     "LcboError",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lcbo import problems
     from lcbo.errors import (
         ArgumentError,
+        DataWarning,
         EvaluationError,
         LcboError,
         ModelError,
@@ -47,6 +48,7 @@ __all__ = [
     "Candidate",
     "Command",
     "Constraint",
+    "DataWarning",
     "Evaluation",
     "EvaluationError",
     "LcboError",

@@ -264,3 +264,16 @@ def test_problem_file_with_a_python_function_runs_and_resumes(lcbo, folder):
     assert "function: expected a Python file" in lcbo("resume", "python.db", "--budget", 8, code=1).stderr
     (folder / "both.toml").write_text(head + '[command]\nrun = "echo"\n')
     assert "either function or [command]" in lcbo("check", "both.toml", code=1).stderr
+
+
+def test_run_starts_from_earlier_evaluations(lcbo, folder):
+    lcbo("run", "program.toml", "--method", "sobol", "--budget", 6, code=(0, 3))
+    lcbo("export", "program.db", "earlier.csv")
+    for data in ("earlier.csv", "program.db"):
+        store = folder / f"from-{data}.db"
+        lcbo("run", "program.toml", "--method", "sobol", "--seed", 1, "--budget", 3, "--data", data,
+             "--store", store, code=(0, 3))  # fmt: skip
+        run = library.open_run(store)
+        assert (run.status.ended, run.log.n_data) == (3, 6)
+    lcbo("new", "asked.db", "lab.toml", "--data", "earlier.csv")
+    assert library.open_run("asked.db").log.n_data == 6

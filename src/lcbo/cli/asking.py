@@ -45,6 +45,7 @@ def new(
     seed: given.Seed = None,
     option: given.Options = None,
     variant: given.Variant = None,
+    data: given.Data = None,
 ) -> None:
     """Begin a run for ask and tell: you evaluate the candidates yourself."""
     if run.exists():
@@ -52,7 +53,7 @@ def new(
     task = given.read_task(problem, variant, noise=None, seed=seed)
     options = given.pairs("--option", option)
     arguments = task.arguments(budget=budget, method=method, seed=seed, options=options)
-    with lcbo.Optimizer(task.problem, store=run, **arguments) as optimizer:
+    with lcbo.Optimizer(task.problem, store=run, data=data, **arguments) as optimizer:
         total = optimizer.budget or "open"
         screen.remark(f"{run}: begun with {optimizer.method}, seed {optimizer.seed}, budget {total}")
         screen.remark(f"Next: lcbo ask {shlex.quote(str(run))} -n 4")

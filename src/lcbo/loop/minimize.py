@@ -95,7 +95,8 @@ def minimize(
         budget: evaluations in all, the initial design included.
         method: name of the method, ``lcbo methods`` lists them; or a `MethodSpec`.
         x0: a point, or several as rows, to evaluate first; an array or a mapping by variable name.
-        data: evaluations made elsewhere: ``(x, outcomes)`` pairs, or ``(X, mapping of arrays)``.
+        data: evaluations made elsewhere: a DataFrame, a CSV or run file, a `Result` or its history,
+            ``(x, outcomes)`` pairs, or ``(X, mapping of arrays)``; see `Optimizer`.
         n_init: size of the initial design; by default d (of few variables 2 d + 2, up to 6), at most a
             quarter of the budget.
         noise: known noise standard deviation, one for all or by outcome name.

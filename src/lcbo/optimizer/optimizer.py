@@ -44,8 +44,10 @@ class Optimizer:
         method: name of a registered method, or a `MethodSpec`.
         budget: evaluations in all, the initial design included; ``None`` leaves it open.
         x0: a point, or several as rows, to evaluate first; an array or a mapping by variable name.
-        data: evaluations made elsewhere, as ``(x, outcomes)`` pairs or as ``(X, mapping of arrays)``.
-            They inform the method and do not count against the budget.
+        data: evaluations made elsewhere: a DataFrame, the path of a ``.csv``, ``.json`` or run file, a stored
+            run, a `Result`, a history, ``(x, outcomes)`` pairs or ``(X, mapping of arrays)``. They inform the
+            method and do not count against the budget. Other columns are ignored, outcomes may be missing,
+            and rows of a table outside the bounds are left out with a `DataWarning`.
         n_init: size of the initial design; by default the number d of free variables (of few 2 d + 2, up
             to 6), at most a quarter of the budget, less what ``data`` brings.
         rng: seed, or a numpy Generator or ``None`` to draw one; the result records it.
