@@ -62,6 +62,7 @@ class Evaluation:
             came when done, empty when failed.
         failed: the reason of a failure.
         record: where and how it ran.
+        seed: a number of its own while it is evaluated, for a function that draws random numbers.
     """
 
     id: int
@@ -73,6 +74,7 @@ class Evaluation:
     outcomes: Mapping[str, float] = field(default_factory=dict)
     failed: str | None = None
     record: Record = Record()
+    seed: int | None = None
 
 
 Candidate = Evaluation

@@ -192,8 +192,8 @@ def check(
     x = 0.5 * (asked.lb + asked.ub) if task.start is None else task.start
     screen.say(f"{task.name}: {summary(asked)}", f"Evaluating {where}:", screen.design(asked, x), "")
 
-    def watched(x: Array) -> Any:
-        returned.append(fun(x))
+    def watched(x: Array, **seed: int) -> Any:
+        returned.append(fun(x, **seed))
         return returned[-1]
 
     asked.fun = watched

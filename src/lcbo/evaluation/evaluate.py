@@ -21,6 +21,9 @@ REASON_LIMIT, TRACEBACK_LIMIT = 2_000, 20_000  # characters; an exception may ca
 current: ContextVar[int | None] = ContextVar("current", default=None)
 """Id of the candidate being evaluated in this thread, for a function that wants to name files by it."""
 
+current_seed: ContextVar[int | None] = ContextVar("current_seed", default=None)
+"""Seed of that evaluation, for an external simulator."""
+
 
 @dataclass(frozen=True)
 class Attempt:
@@ -45,12 +48,13 @@ def evaluate(problem: Problem, candidate: Evaluation, *, numbered: bool = True) 
     """
     assert problem.fun is not None
     started, clock = time.time(), time.perf_counter()
-    token = current.set(candidate.id if numbered else None)
+    seed = candidate.id if candidate.seed is None else candidate.seed
+    token, seeded = current.set(candidate.id if numbered else None), current_seed.set(seed)
     outcomes: dict[str, float] = {}
     reason: str | None
     error: BaseException | None = None
     try:
-        outcomes = problem.read(problem.fun(np.array(candidate.x, dtype=np.float64)))
+        outcomes = problem.read(problem.call(candidate.x, seed))
         reason = not_finite(outcomes)
     except KeyboardInterrupt:
         raise
@@ -58,6 +62,7 @@ def evaluate(problem: Problem, candidate: Evaluation, *, numbered: bool = True) 
         reason, error = shortened(_reason(raised), REASON_LIMIT), raised
     finally:
         current.reset(token)
+        current_seed.reset(seeded)
     return _ended(candidate, outcomes, reason, error, started, time.perf_counter() - clock)
 
 
@@ -69,7 +74,8 @@ def evaluate_many(problem: Problem, candidates: Sequence[Evaluation]) -> list[At
     started, clock = time.time(), time.perf_counter()
     attempts: list[tuple[dict[str, float], str | None, BaseException | None]] = []
     try:
-        returned = problem.evaluate_many(np.array([candidate.x for candidate in candidates]))
+        seeds = [c.id if c.seed is None else c.seed for c in candidates]
+        returned = problem.call_many(np.array([candidate.x for candidate in candidates]), seeds)
         for row in returned:
             try:
                 outcomes = problem.read(row)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lcbo.checks import integer, is_integer, positive
+from lcbo.checks import integer, is_integer, positive, truth
 from lcbo.errors import ArgumentError, WorkerError
 from lcbo.evaluation.evaluator import Batched, Evaluator, InProcess
 from lcbo.loop.interrupt import interruptible
@@ -25,7 +25,6 @@ from lcbo.optimizer.result import Result
 from lcbo.optimizer.setup import read_path
 from lcbo.problem import Objective, Problem
 from lcbo.store.database import exists
-from lcbo.types import Array
 
 if TYPE_CHECKING:
     from lcbo.problem.problem import BoundsLike, ConstraintLike
@@ -51,7 +50,7 @@ def _helpful(call: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
 
 @_helpful
 def minimize(
-    fun: Callable[[Array], Any] | Problem,
+    fun: Callable[..., Any] | Problem,
     bounds: BoundsLike | None = None,
     constraints: ConstraintLike | Iterable[ConstraintLike] = (),
     objective: str | Objective = "objective",
@@ -74,6 +73,7 @@ def minimize(
     timeout: float | None = None,
     retries: int = 0,
     max_failure_rate: float = MAX_FAILURE_RATE,
+    common_random_numbers: bool = False,
     store: str | Path | None = None,
     callback: Callback | None = None,
     progress: bool = True,
@@ -115,6 +115,8 @@ def minimize(
             (one is used even without ``workers``); an executor's evaluation is given up.
         retries: how often a failed evaluation is tried again.
         max_failure_rate: part of the evaluations that may fail before the run stops, once there are 20.
+        common_random_numbers: a function that declares a parameter ``seed`` gets one seed for all points of a
+            batch instead of one for each.
         store: file that keeps the run; a run that is there is continued.
         callback: called after every evaluation with a `Snapshot`; raising ``StopIteration`` ends the run.
         progress: show a progress bar on a terminal.
@@ -137,12 +139,14 @@ def minimize(
     stopping = Stopping(time_limit, target, kkt_tol, max_failure_rate)
     integer("budget", budget)
     integer("retries", retries, least=0)
+    common = truth("common_random_numbers", common_random_numbers)
     if callback is not None and not callable(callback):
         raise ArgumentError("callback", "a function of one Snapshot", repr(callback))
     evaluator = make_evaluator(problem, workers, slots, timeout)
     run = {"method": method, "options": options, "x0": x0, "data": data, "n_init": n_init, "rng": rng}
     with evaluator, begun_or_continued(problem, store, budget=budget, device=device, **run) as optimizer:
-        return _run(optimizer, evaluator, stopping, retries, callback, progress)
+        loop = Loop(optimizer, evaluator, retries, common)
+        return _run(optimizer, evaluator, stopping, loop, callback, progress)
 
 
 def resume(
@@ -152,19 +156,22 @@ def resume(
     workers: Any = None,
     timeout: float | None = None,
     retries: int = 0,
+    common_random_numbers: bool = False,
     device: str = "cpu",
     **limits: Any,
 ) -> Result:
     """Continue a run whose file knows its function; ``limits`` are those of `Stopping`."""
     stopping = Stopping(**limits)
     integer("retries", retries, least=0)
+    common = truth("common_random_numbers", common_random_numbers)
     with (
         Optimizer.open(path, budget=budget, device=device) as optimizer,
         make_evaluator(optimizer.problem, workers, None, timeout) as evaluator,
     ):
         if optimizer.budget is None:
             raise ArgumentError("budget", "a run whose budget is not open", None)
-        return _run(optimizer, evaluator, stopping, retries, None, True)
+        loop = Loop(optimizer, evaluator, retries, common)
+        return _run(optimizer, evaluator, stopping, loop, None, True)
 
 
 def begun_or_continued(problem: Problem, store: str | Path | None, **arguments: Any) -> Optimizer:
@@ -178,13 +185,12 @@ def _run(
     optimizer: Optimizer,
     evaluator: Evaluator,
     stopping: Stopping,
-    retries: int,
+    loop: Loop,
     callback: Callback | None,
     progress: bool,
 ) -> Result:
     logger.info("%s with %s, seed %d", optimizer.problem, optimizer, optimizer.seed)
     with interruptible(), ProgressBar(optimizer, progress, stopping) as bar:
-        loop = Loop(optimizer, evaluator, retries)
         try:
             reason = loop.run(stopping, callback, bar)
         except (KeyboardInterrupt, WorkerError) as stop:

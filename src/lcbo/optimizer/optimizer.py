@@ -28,6 +28,7 @@ from lcbo.optimizer.result import Result
 from lcbo.optimizer.resume import check_versions, facts_of, replay, stored_plan
 from lcbo.optimizer.setup import Plan, read_device, read_outcomes, read_path, read_plan
 from lcbo.problem import Problem, not_finite
+from lcbo.random import generator
 from lcbo.text import shown
 from lcbo.types import Array, Candidate, Evaluation, Record
 
@@ -264,6 +265,14 @@ class Optimizer:
                 assert isinstance(outcome, Outcome)
                 with self._threads.limit(limits=1):
                     self._method.tell(outcome.id, outcome.y)
+
+    def evaluation_seed(self, candidate: Candidate, *, common: bool = False) -> int:
+        """Return the seed of a candidate's evaluation: always the same, in a resumed run too.
+
+        With ``common`` all candidates of an iteration share one: differences between them are less noisy.
+        """
+        stream = ("common", candidate.iteration) if common else ("evaluation", candidate.id)
+        return int(generator(self.seed, *stream).integers(2**32))
 
     def recommend(self) -> Array | None:
         """Return the point the model believes best in user units, ``None`` before there is a model."""

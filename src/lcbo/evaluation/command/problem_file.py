@@ -38,7 +38,16 @@ _TABLES = ("variables", "start", "command", "run", "options")
 _FUNCTION = ("function", "named", "vectorized")
 _KEYS = ("objective", "constraints", "noise", "deterministic", *_FUNCTION, *_TABLES)
 _ARGUMENTS = ("budget", "method", "seed", "n_init")
-_EVALUATION = ("workers", "timeout", "retries", "max_failure_rate", "time_limit", "target", "kkt_tol")
+_EVALUATION = (
+    "workers",
+    "timeout",
+    "retries",
+    "max_failure_rate",
+    "common_random_numbers",
+    "time_limit",
+    "target",
+    "kkt_tol",
+)
 
 
 @dataclass(frozen=True)
