@@ -14,6 +14,7 @@ PUBLIC = [
     "Evaluation",
     "EvaluationError",
     "LcboError",
+    "Measured",
     "Method",
     "MethodSpec",
     "ModelError",

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from lcbo.problem.constraint import Constraint, Objective
     from lcbo.reporting.plots import plot_convergence
     from lcbo.store.stored_run import StoredRun, open_run
-    from lcbo.types import Candidate, Evaluation, Record
+    from lcbo.types import Candidate, Evaluation, Measured, Record
 
 logging.getLogger("lcbo").addHandler(logging.NullHandler())
 
@@ -52,6 +52,7 @@ __all__ = [
     "Evaluation",
     "EvaluationError",
     "LcboError",
+    "Measured",
     "Method",
     "MethodSpec",
     "ModelError",
@@ -83,6 +84,7 @@ _HOME = {
     "Command": "evaluation.command.command",
     "Constraint": "problem.constraint",
     "Evaluation": "types",
+    "Measured": "types",
     "Method": "methods.protocol",
     "MethodSpec": "methods.protocol",
     "Objective": "problem.constraint",

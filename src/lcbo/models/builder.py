@@ -15,7 +15,7 @@ from torch import Tensor
 
 from lcbo.errors import ModelError, NumericalRescueWarning
 from lcbo.models.border import to_tensor
-from lcbo.models.data import Data, merge
+from lcbo.models.data import Data, merge, weights
 from lcbo.models.fit import MapFit
 from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.models.lattice import LatticeFit
@@ -132,7 +132,7 @@ class WindowBuilder(Builder):
         self.noise_var = noise_var
         self._fitted = False
 
-    def build(self, u: Array, y: Array, repeats: Repeats, refit: bool) -> Model:
+    def build(self, u: Array, y: Array, repeats: Repeats, refit: bool, sem: Array | None = None) -> Model:
         """Return the model of one window.
 
         Args:
@@ -140,9 +140,11 @@ class WindowBuilder(Builder):
             y: ``n x B`` outputs in user units, NaN where missing.
             repeats: what the whole run knows about the noise; the lattice fit uses it.
             refit: learn the hyperparameters anew; the first build always does.
+            sem: ``n x B`` standard errors of the outputs in user units, NaN where not known.
         """
         scaling = self._scaling(y)
-        data = merge(u, scaling.apply(y), self.device)
+        weight, noise_var = (None, self.noise_var) if sem is None else weights(sem, self.noise_var)
+        data = merge(u, scaling.apply(y), self.device, weight)
         if self.average_repeats:
             data = replace(
                 data,
@@ -151,7 +153,7 @@ class WindowBuilder(Builder):
                 dof=torch.zeros_like(data.dof),
             )
         if refit or not self._fitted:
-            self.hyper = self._learned(lambda: self._fit(data, scaling, repeats))
+            self.hyper = self._learned(lambda: self._fit(data, scaling, repeats, noise_var))
             self._fitted = True
         return Model(self._rescued(lambda hyper: BatchedGP(data, hyper), len(data.u)), scaling)
 
@@ -167,14 +169,16 @@ class WindowBuilder(Builder):
         """Go on with hyperparameters that were fitted before; ``kernel`` is for the fits to come."""
         self.hyper, self.kernel, self._fitted = hyper.to(self.device), kernel, True
 
-    def _fit(self, data: Data, scaling: Scaling, repeats: Repeats) -> Hyperparameters:
+    def _fit(
+        self, data: Data, scaling: Scaling, repeats: Repeats, noise_var: tuple[float | None, ...]
+    ) -> Hyperparameters:
         if self.fit is None:
             return self.hyper
         if isinstance(self.fit, MapFit):
             return self.fit(data, self.hyper)
         scatter, dof = (to_tensor(a, data.u) for a in repeats.scatter(scaling.std))
         data = replace(data, scatter=scatter, dof=dof)
-        least = [(v or 0.0) / s / s for v, s in zip(self.noise_var, scaling.std.tolist(), strict=True)]
+        least = [(v or 0.0) / s / s for v, s in zip(noise_var, scaling.std.tolist(), strict=True)]
         return self.fit(data, self.kernel, least, self.hyper if self._fitted else None)
 
 

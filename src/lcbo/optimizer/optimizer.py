@@ -215,6 +215,7 @@ class Optimizer:
         failed: str | None = None,
         final: bool = False,
         record: Record | None = None,
+        sem: Mapping[str, float] | None = None,
     ) -> None:
         """Report outcomes of a candidate, in any order and in parts.
 
@@ -225,6 +226,7 @@ class Optimizer:
             failed: the reason, when the evaluation failed.
             final: says that outcomes not told by now never come.
             record: where and how the evaluation ran, for the history.
+            sem: standard errors of the outcomes, by name, where they are known.
         """
         if (outcomes is None) == (failed is None):
             came = "neither" if failed is None else "both"
@@ -241,13 +243,14 @@ class Optimizer:
         self._sync()
         if self._ledger.is_news(id, told, reason):
             finite = {name: value for name, value in told.items() if math.isfinite(value)}
-            self._tell(TellEntry(int(id), finite, reason, final, record or Record()))
+            errors = {} if sem is None else self.problem.read_sem(sem)
+            self._tell(TellEntry(int(id), finite, reason, final, record or Record(), sem=errors))
 
     def settle(self, ended: Evaluation) -> None:
         """Report an evaluation of a pending candidate that has ended; its outcomes are not checked again."""
         self._sync()
         if self._ledger.is_news(ended.id, ended.outcomes, ended.failed):
-            self._tell(TellEntry(ended.id, ended.outcomes, ended.failed, False, ended.record))
+            self._tell(TellEntry(ended.id, ended.outcomes, ended.failed, False, ended.record, sem=ended.sem))
 
     def late(self, ended: Evaluation) -> None:
         """Put on record what came of an evaluation that had been given up; the run does not use it."""
@@ -264,7 +267,7 @@ class Optimizer:
             for outcome in self._ledger.enter(entry):
                 assert isinstance(outcome, Outcome)
                 with self._threads.limit(limits=1):
-                    self._method.tell(outcome.id, outcome.y)
+                    self._method.hear(outcome)
 
     def evaluation_seed(self, candidate: Candidate, *, common: bool = False) -> int:
         """Return the seed of a candidate's evaluation: always the same, in a resumed run too.

@@ -10,7 +10,7 @@ import numpy as np
 
 from lcbo.errors import OutcomeError
 from lcbo.text import described
-from lcbo.types import Array
+from lcbo.types import Array, Measured
 
 
 class ByName:
@@ -58,6 +58,9 @@ def split(returned: Any, n: int) -> list[Any]:
     Raises:
         OutcomeError: if there are not ``n`` of anything.
     """
+    if isinstance(returned, Measured):
+        parts = zip(split(returned.values, n), split(returned.sem, n), strict=True)
+        return [Measured(values, sem) for values, sem in parts]
     if isinstance(returned, Mapping):
         columns = {name: _rows(returned[name], n, f"outcome {name!r}") for name in returned}
         return [{name: column[i] for name, column in columns.items()} for i in range(n)]

@@ -21,7 +21,7 @@ from lcbo.problem.scipy import ConstraintFunction, bounds_array, is_nonlinear_co
 from lcbo.problem.space import Space
 from lcbo.terms import Terms
 from lcbo.text import Displayed, described
-from lcbo.types import Array
+from lcbo.types import Array, Measured
 
 if TYPE_CHECKING:
     from scipy.optimize import Bounds, NonlinearConstraint
@@ -55,7 +55,8 @@ class Problem(Displayed):
         objective: name of the outcome to minimize, or an `Objective`.
         fun: maps a point (1-D float64 array, user units) to a mapping of outcomes by name, or to
             ``(f, c)`` with ``c`` in the order of `outcomes`; to a number when there is nothing beside ``f``.
-            If it declares a parameter ``seed``, a run gives it a number of its own for every evaluation.
+            Each may stand in a `Measured` with standard errors. If it declares a parameter ``seed``, a run
+            gives it a number of its own for every evaluation.
         noise: standard deviation of every outcome, or by name; names left out are unknown.
         deterministic: says that two evaluations of one point agree.
         vectorized: ``fun`` takes many points at once, ``n x len(variables)``, and returns ``n`` values per
@@ -180,6 +181,8 @@ class Problem(Displayed):
         Raises:
             OutcomeError: if names are missing, a value is not a real number or the form is not known.
         """
+        if isinstance(returned, Measured):
+            return self.read(returned.values)
         if isinstance(returned, Mapping):
             missing = [name for name in self.outcomes if name not in returned]
             if missing:
@@ -189,6 +192,25 @@ class Problem(Displayed):
                 )
             return {name: outcome_value(name, returned[name]) for name in self.outcomes}
         return self._read_positional(returned, self.outcomes)
+
+    def read_sem(self, sem: object) -> dict[str, float]:
+        """Return standard errors by outcome; a name that is none and a value below 0 raise `OutcomeError`."""
+        stated = sem.sem if isinstance(sem, Measured) else sem
+        if not isinstance(stated, Mapping):
+            raise OutcomeError(
+                f"sem: expected a mapping from outcome to standard error; got {described(stated)}"
+            )
+        if unknown := [name for name in stated if name not in self.outcomes]:
+            raise OutcomeError(f"sem: expected names out of {list(self.outcomes)}; got {unknown}")
+        errors = {str(name): outcome_value(name, value) for name, value in stated.items()}
+        for name, value in errors.items():
+            if not 0.0 <= value < math.inf:
+                raise OutcomeError(f"sem of {name!r}: expected a number of at least 0; got {value!r}")
+        return errors
+
+    def sem_rows(self, sem: Mapping[str, float]) -> Array | None:
+        """Return standard errors per output row, NaN where not known; ``None`` where none is."""
+        return np.array([sem.get(name, math.nan) for name in self.outcomes]) if sem else None
 
     def feasible(self, outcomes: Mapping[str, float]) -> bool:
         """Return whether every constraint holds; a missing outcome is not feasible."""
@@ -234,11 +256,16 @@ class Problem(Displayed):
 
     def _joined(
         self, fun: Callable[..., Any], own: Sequence[str], functions: Sequence[ConstraintFunction]
-    ) -> Callable[..., dict[str, Any]]:
+    ) -> Callable[..., Any]:
         """Return a function that adds the components of SciPy constraints to the outcomes of ``fun``."""
 
-        def joined(x: Array, **seed: int) -> dict[str, Any]:
+        def joined(x: Array, **seed: int) -> Any:
             returned = fun(x, **seed)
+            if isinstance(returned, Measured):
+                return Measured(added(returned.values, x), returned.sem)
+            return added(returned, x)
+
+        def added(returned: Any, x: Array) -> dict[str, Any]:
             named = dict(returned) if isinstance(returned, Mapping) else self._read_positional(returned, own)
             for function in functions:
                 named.update(function(x))

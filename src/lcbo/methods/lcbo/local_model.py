@@ -245,7 +245,7 @@ class LocalModel:
 
     def _built(self, ids: NDArray[np.intp], refit: bool) -> Model:
         u = self.frame.local(self._archive.u[ids])
-        return self.builder.build(u, self._archive.y[ids], self.repeats, refit)
+        return self.builder.build(u, self._archive.y[ids], self.repeats, refit, self._archive.sem(ids))
 
     def _choose(self) -> bool:
         """Compare warps and kernels where enough is new; return whether the coordinates change."""
