@@ -77,6 +77,7 @@ GROUPS: dict[str, list[tuple[str, Any]]] = {
         ("lcbo.WorkerError", lcbo.WorkerError),
         ("lcbo.StoreError", lcbo.StoreError),
         ("lcbo.RunInUseError", lcbo.RunInUseError),
+        ("lcbo.DataWarning", lcbo.DataWarning),
         ("lcbo.StoreWarning", lcbo.StoreWarning),
         ("lcbo.NumericalRescueWarning", lcbo.NumericalRescueWarning),
     ],

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lcbo import problems
     from lcbo.errors import (
         ArgumentError,
+        DataWarning,
         EvaluationError,
         LcboError,
         ModelError,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from lcbo.problem.constraint import Constraint, Objective
     from lcbo.reporting.plots import plot_convergence
     from lcbo.store.stored_run import StoredRun, open_run
-    from lcbo.types import Candidate, Evaluation, Record
+    from lcbo.types import Candidate, Evaluation, Measured, Record
 
 logging.getLogger("lcbo").addHandler(logging.NullHandler())
 
@@ -48,10 +49,12 @@ __all__ = [
     "Candidate",
     "Command",
     "Constraint",
+    "DataWarning",
     "Evaluation",
     "EvaluationError",
     "FunctionError",
     "LcboError",
+    "Measured",
     "Method",
     "MethodSpec",
     "ModelError",
@@ -85,6 +88,7 @@ _HOME = {
     "Command": "evaluation.command.command",
     "Constraint": "problem.constraint",
     "Evaluation": "types",
+    "Measured": "types",
     "Method": "methods.protocol",
     "MethodSpec": "methods.protocol",
     "Objective": "problem.constraint",

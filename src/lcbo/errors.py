@@ -62,6 +62,10 @@ class RunInUseError(StoreError):
     """Another process is writing to the run."""
 
 
+class DataWarning(UserWarning):
+    """Some of the evaluations brought along cannot be used."""
+
+
 class StoreWarning(UserWarning):
     """A run file works, but not in the way it should."""
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,19 @@ class Record:
 
 
 @dataclass(frozen=True)
+class Measured:
+    """What a function may return where it knows how exact its values are.
+
+    Attributes:
+        values: the outcomes, in any form a function may return them.
+        sem: standard error of the mean by outcome, in its units; names left out are not known.
+    """
+
+    values: Any
+    sem: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """One evaluation on its way from ask to history; what happens to it makes its next state.
 
@@ -62,6 +75,8 @@ class Evaluation:
             came when done, empty when failed.
         failed: the reason of a failure.
         record: where and how it ran.
+        sem: standard errors of the outcomes, by name, where they are known.
+        seed: a number of its own while it is evaluated, for a function that draws random numbers.
     """
 
     id: int
@@ -73,6 +88,8 @@ class Evaluation:
     outcomes: Mapping[str, float] = field(default_factory=dict)
     failed: str | None = None
     record: Record = Record()
+    sem: Mapping[str, float] = field(default_factory=dict)
+    seed: int | None = None
 
 
 Candidate = Evaluation

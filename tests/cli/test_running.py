@@ -287,3 +287,16 @@ def test_the_traceback_of_a_broken_function_is_shown(lcbo, monkeypatch):
     assert "lcbo: fun: the first evaluation ended with a programming error: AttributeError" in done.stderr
     assert "lambda self, X: self.area(X)" in done.stderr
     assert "AttributeError" in done.stderr.splitlines()[-1]
+
+
+def test_run_starts_from_earlier_evaluations(lcbo, folder):
+    lcbo("run", "program.toml", "--method", "sobol", "--budget", 6, code=(0, 3))
+    lcbo("export", "program.db", "earlier.csv")
+    for data in ("earlier.csv", "program.db"):
+        store = folder / f"from-{data}.db"
+        lcbo("run", "program.toml", "--method", "sobol", "--seed", 1, "--budget", 3, "--data", data,
+             "--store", store, code=(0, 3))  # fmt: skip
+        run = library.open_run(store)
+        assert (run.status.ended, run.log.n_data) == (3, 6)
+    lcbo("new", "asked.db", "lab.toml", "--data", "earlier.csv")
+    assert library.open_run("asked.db").log.n_data == 6

@@ -171,3 +171,66 @@ def test_objects_of_a_file_may_be_functions_too(folder):
 def test_function_that_is_not_there_is_named(folder, function, message):
     with pytest.raises(ArgumentError, match="^function: .*" + message):
         FileFunction(function, str(folder))
+
+
+class TestSeeds:
+    def seeds(self, wrap=lambda f: f, **arguments):
+        """The seeds of a run by id, and the iteration every id belongs to."""
+        seen = {}
+
+        def fun(x, seed):
+            for point, each in zip(np.atleast_2d(x), np.atleast_1d(seed), strict=True):
+                seen[tuple(point)] = int(each)
+            many = np.atleast_2d(x)
+            return {"mass": many[:, 0], "stress": many[:, 1]} if x.ndim == 2 else one(x)
+
+        result = run(wrap(fun), **({"method": "scbo", "budget": 10, "n_init": 4} | arguments))
+        return [seen[tuple(x)] for x in result.history.X], result.history.iteration.tolist()
+
+    def test_every_evaluation_has_its_own_and_a_run_repeats_them(self):
+        first, _ = self.seeds()
+        assert len(set(first)) == len(first) == 10
+        assert self.seeds()[0] == first
+        assert not set(self.seeds(rng=4)[0]) & set(first)
+
+    def test_common_ones_are_equal_within_a_batch_only(self):
+        seeds, iterations = self.seeds(common_random_numbers=True)
+        assert len(set(seeds)) == len(set(iterations)) > 2
+        assert len(set(zip(seeds, iterations, strict=True))) == len(set(iterations))
+
+    def test_vectorized_functions_get_one_per_point(self):
+        assert len(set(self.seeds(vectorized=True)[0])) == 10
+
+    def test_resumed_run_goes_on_with_the_same_seeds(self, tmp_path):
+        whole, _ = self.seeds(method="sobol")
+        given = {"method": "sobol", "store": tmp_path / "run.db"}
+        seen = self.seeds(budget=10, **given, callback=stop_after(4))[0]
+        assert seen == whole[:4]
+        seen = {}
+
+        def fun(x, *, seed):
+            seen[tuple(x)] = seed
+            return one(x)
+
+        result = run(fun, budget=10, n_init=4, **given)
+        assert [seen[tuple(x)] for x in result.history.X[4:]] == whole[4:]
+
+    def test_commands_and_files_get_one_too(self, tmp_path):
+        echo = """echo '{"mass": '$LCBO_SEED', "stress": 1}'"""
+        command = lcbo.Command(echo, folder=tmp_path, parameters="p.json")
+        result = run(command, method="sobol", budget=3)
+        problem = Problem(BOX, ["stress <= 40"], "mass")
+        optimizer = lcbo.Optimizer(problem, "sobol", budget=3, rng=3)
+        expected = [optimizer.evaluation_seed(c) for c in optimizer.ask(3)]
+        assert result.history.outcomes["mass"].tolist() == expected
+        (tmp_path / "drawn.py").write_text("def f(x, seed):\n    return {'mass': seed, 'stress': 1}\n")
+        result = run(FileFunction("drawn.py:f", str(tmp_path)), method="sobol", budget=3)
+        assert result.history.outcomes["mass"].tolist() == expected
+
+
+def stop_after(n):
+    def callback(snapshot):
+        if snapshot.nfev == n:
+            raise StopIteration
+
+    return callback

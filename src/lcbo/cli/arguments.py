@@ -45,6 +45,8 @@ _RATE = "Part of the evaluations that may fail, 0 to 1, before the run stops; 0.
 FailureRate = Annotated[float | None, typer.Option("--max-failure-rate", help=_RATE, min=0.0, max=1.0)]
 TimeLimit = Annotated[float | None, typer.Option(help="Stop after this many seconds.", min=0.0)]
 Goal = Annotated[float | None, typer.Option("--target", help="Stop at a feasible value this good.")]
+_DATA = "Evaluations made before: a .csv or .json file, or another run's file."
+Data = Annotated[Path | None, typer.Option(metavar="FILE", help=_DATA)]
 Device = Annotated[str, typer.Option(help="Where the models compute: cpu, cuda, cuda:1.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

@@ -46,6 +46,7 @@ def new(
     option: given.Options = None,
     variant: given.Variant = None,
     confidence: given.Confidence = None,
+    data: given.Data = None,
 ) -> None:
     """Begin a run for ask and tell: you evaluate the candidates yourself."""
     if run.exists():
@@ -54,7 +55,7 @@ def new(
     options = given.pairs("--option", option)
     stated = {"budget": budget, "method": method, "seed": seed, "confidence": confidence}
     arguments = task.arguments(options=options, **stated)
-    with lcbo.Optimizer(task.problem, store=run, **arguments) as optimizer:
+    with lcbo.Optimizer(task.problem, store=run, data=data, **arguments) as optimizer:
         total = optimizer.budget or "open"
         screen.remark(f"{run}: begun with {optimizer.method}, seed {optimizer.seed}, budget {total}")
         screen.remark(f"Next: lcbo ask {shlex.quote(str(run))} -n 4")

@@ -46,6 +46,7 @@ Total = Annotated[int | None, typer.Option(help="New total number of evaluations
     "lcbo run problem.toml --store run.db --budget 500 --workers 4 --timeout 600",
     "lcbo run truss25 --noise 0.1 --method lcbo-paper --seed 3",
     "lcbo run gp_sample --variant d=20 --option explore=5",
+    "lcbo run problem.toml --data earlier.csv",
 )
 def run(
     problem: given.Target,
@@ -63,6 +64,7 @@ def run(
     max_failure_rate: given.FailureRate = None,
     time_limit: given.TimeLimit = None,
     target: given.Goal = None,
+    data: given.Data = None,
     device: given.Device = "cpu",
     json: given.Json = False,
 ) -> None:
@@ -83,6 +85,8 @@ def run(
     task.problem.source = {**(task.problem.source or {}), "evaluation": evaluation}
     words = f"going on with {file}" if file.exists() else f"kept in {file}"
     screen.remark(f"{task.name}: {summary(task.problem)}; {words}")
+    if data is not None:
+        arguments["data"] = data
     work = partial(lcbo.minimize, task.problem, store=file, device=device, **arguments, **evaluation)
     _finish(work, task.problem, file, json, arguments["budget"])
 
@@ -190,8 +194,8 @@ def check(
     x = 0.5 * (asked.lb + asked.ub) if task.start is None else task.start
     screen.say(f"{task.name}: {summary(asked)}", f"Evaluating {where}:", screen.design(asked, x), "")
 
-    def watched(x: Array) -> Any:
-        returned.append(fun(x))
+    def watched(x: Array, **seed: int) -> Any:
+        returned.append(fun(x, **seed))
         return returned[-1]
 
     asked.fun = watched

@@ -15,12 +15,15 @@ import numpy as np
 
 from lcbo.errors import EvaluationError, OutcomeError
 from lcbo.problem import Problem, not_finite
-from lcbo.types import Evaluation
+from lcbo.types import Evaluation, Measured
 
 REASON_LIMIT, TRACEBACK_LIMIT = 2_000, 20_000  # characters; an exception may carry a gigabyte
 
 current: ContextVar[int | None] = ContextVar("current", default=None)
 """Id of the candidate being evaluated in this thread, for a function that wants to name files by it."""
+
+current_seed: ContextVar[int | None] = ContextVar("current_seed", default=None)
+"""Seed of that evaluation, for an external simulator."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +50,15 @@ def evaluate(problem: Problem, candidate: Evaluation, *, numbered: bool = True) 
     """
     assert problem.fun is not None
     started, clock = time.time(), time.perf_counter()
-    token = current.set(candidate.id if numbered else None)
+    seed = candidate.id if candidate.seed is None else candidate.seed
+    token, seeded = current.set(candidate.id if numbered else None), current_seed.set(seed)
     outcomes: dict[str, float] = {}
+    sem: dict[str, float] = {}
     reason: str | None
     error: BaseException | None = None
     try:
-        outcomes = problem.read(problem.fun(np.array(candidate.x, dtype=np.float64)))
+        returned = problem.call(candidate.x, seed)
+        outcomes, sem = problem.read(returned), _sem(problem, returned)
         reason = not_finite(outcomes)
     except KeyboardInterrupt:
         raise
@@ -60,7 +66,8 @@ def evaluate(problem: Problem, candidate: Evaluation, *, numbered: bool = True) 
         reason, error = shortened(_reason(raised), REASON_LIMIT), raised
     finally:
         current.reset(token)
-    return _ended(candidate, outcomes, reason, error, started, time.perf_counter() - clock)
+        current_seed.reset(seeded)
+    return _ended(candidate, outcomes, sem, reason, error, started, time.perf_counter() - clock)
 
 
 def evaluate_many(problem: Problem, candidates: Sequence[Evaluation]) -> list[Attempt]:
@@ -69,19 +76,20 @@ def evaluate_many(problem: Problem, candidates: Sequence[Evaluation]) -> list[At
     An exception fails all of them: nobody knows whose it was. The time is shared out.
     """
     started, clock = time.time(), time.perf_counter()
-    attempts: list[tuple[dict[str, float], str | None, BaseException | None]] = []
+    attempts: list[tuple[dict[str, float], dict[str, float], str | None, BaseException | None]] = []
     try:
-        returned = problem.evaluate_many(np.array([candidate.x for candidate in candidates]))
+        seeds = [c.id if c.seed is None else c.seed for c in candidates]
+        returned = problem.call_many(np.array([candidate.x for candidate in candidates]), seeds)
         for row in returned:
             try:
                 outcomes = problem.read(row)
-                attempts.append((outcomes, not_finite(outcomes), None))
+                attempts.append((outcomes, _sem(problem, row), not_finite(outcomes), None))
             except OutcomeError as raised:
-                attempts.append(({}, shortened(_reason(raised), REASON_LIMIT), raised))
+                attempts.append(({}, {}, shortened(_reason(raised), REASON_LIMIT), raised))
     except KeyboardInterrupt:
         raise
     except BaseException as raised:
-        attempts = [({}, shortened(_reason(raised), REASON_LIMIT), raised)] * len(candidates)
+        attempts = [({}, {}, shortened(_reason(raised), REASON_LIMIT), raised)] * len(candidates)
     seconds = (time.perf_counter() - clock) / len(candidates)
     return [
         _ended(candidate, *attempt, started, seconds)
@@ -92,6 +100,7 @@ def evaluate_many(problem: Problem, candidates: Sequence[Evaluation]) -> list[At
 def _ended(
     candidate: Evaluation,
     outcomes: dict[str, float],
+    sem: dict[str, float],
     reason: str | None,
     error: BaseException | None,
     started: float,
@@ -105,7 +114,7 @@ def _ended(
         traceback="" if error is None else shortened(_trace(error)),
     )
     if reason is None:
-        return Attempt(replace(candidate, status="done", outcomes=outcomes, record=record))
+        return Attempt(replace(candidate, status="done", outcomes=outcomes, sem=sem, record=record))
     failed = replace(candidate, status="failed", outcomes={}, failed=reason, record=record)
     return Attempt(failed, error, broken=is_programming_error(error))
 
@@ -128,6 +137,10 @@ def _trace(error: BaseException) -> str:
     """Return the traceback of the function's own code, without the line that called it."""
     trace = error.__traceback__
     return "".join(traceback.format_exception(type(error), error, trace and trace.tb_next))
+
+
+def _sem(problem: Problem, returned: object) -> dict[str, float]:
+    return problem.read_sem(returned) if isinstance(returned, Measured) else {}
 
 
 def lost(candidate: Evaluation, reason: str, started: float, traceback: str = "") -> Evaluation:

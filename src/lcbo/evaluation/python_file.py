@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -25,12 +25,14 @@ class FileFunction:
         folder: where the file is, and other modules it imports.
         named: whether it takes its variables by name.
         vectorized: whether it takes many points at once.
+        takes_seed: whether it declares a parameter ``seed``.
     """
 
     function: str
     folder: str
     named: bool = False
     vectorized: bool = False
+    takes_seed: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         path, name = _parts(self.function)
@@ -42,6 +44,9 @@ class FileFunction:
         defined = [node.name for node in tree.body if isinstance(node, kinds)]
         others = {n.id for node in tree.body for n in ast.walk(node) if isinstance(n, ast.Name)}
         others |= {a.asname or a.name for node in tree.body for a in getattr(node, "names", ())}
+        found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
+        declared = [a.arg for node in found for a in (*node.args.args, *node.args.kwonlyargs)]
+        object.__setattr__(self, "takes_seed", "seed" in declared)
         if name not in defined and name not in others:
             raise ArgumentError(
                 "function", f"a function of {path}: {', '.join(defined) or 'none'}", repr(name)

@@ -29,11 +29,14 @@ class Loop:
     Candidates handed out earlier and never told (a resumed run) come first, in their order. With one slot
     whole batches are asked for, so a run does not depend on where its evaluations take place; with more,
     every freed slot gets new work at once and nobody waits for a straggler. A failed evaluation is tried
-    again ``retries`` times.
+    again ``retries`` times. Every candidate gets its seed on the way.
     """
 
-    def __init__(self, optimizer: Optimizer, evaluator: Evaluator, retries: int) -> None:
+    def __init__(
+        self, optimizer: Optimizer, evaluator: Evaluator, retries: int, common_random_numbers: bool = False
+    ) -> None:
         self._optimizer, self._evaluator, self._retries = optimizer, evaluator, retries
+        self._common = common_random_numbers
         self._waiting: deque[Evaluation] = deque(optimizer.pending)
         self._running: dict[int, Evaluation] = {}
         self._ended: deque[Attempt] = deque()  # and not yet told
@@ -81,6 +84,9 @@ class Loop:
             if not self._waiting:
                 return
             candidate = self._waiting[0]
+            candidate = replace(
+                candidate, seed=self._optimizer.evaluation_seed(candidate, common=self._common)
+            )
             self._evaluator.submit(candidate)
             self._waiting.popleft()
             self._running[candidate.id] = candidate

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lcbo.checks import integer, is_integer, positive
+from lcbo.checks import integer, is_integer, positive, truth
 from lcbo.errors import ArgumentError, WorkerError
 from lcbo.evaluation.evaluator import Batched, Evaluator, InProcess
 from lcbo.loop.interrupt import interruptible
@@ -26,7 +26,6 @@ from lcbo.optimizer.result import Result
 from lcbo.optimizer.setup import CONFIDENCE, read_path
 from lcbo.problem import Objective, Problem
 from lcbo.store.database import exists
-from lcbo.types import Array
 
 if TYPE_CHECKING:
     from lcbo.problem.problem import BoundsLike, ConstraintLike
@@ -52,7 +51,7 @@ def _helpful(call: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
 
 @_helpful
 def minimize(
-    fun: Callable[[Array], Any] | Problem,
+    fun: Callable[..., Any] | Problem,
     bounds: BoundsLike | None = None,
     constraints: ConstraintLike | Iterable[ConstraintLike] = (),
     objective: str | Objective = "objective",
@@ -75,6 +74,7 @@ def minimize(
     timeout: float | None = None,
     retries: int = 0,
     max_failure_rate: float = MAX_FAILURE_RATE,
+    common_random_numbers: bool = False,
     store: str | Path | None = None,
     callback: Callback | None = None,
     progress: bool = True,
@@ -91,15 +91,16 @@ def minimize(
             with ``c`` in the order of the constraints. An exception, NaN or a number beyond 1e300 is a failed
             evaluation: it is recorded and the run goes on, until 10 evaluations have failed without a single
             success or more than half of those chosen after the initial design (``max_failure_rate``). A
-            `Command` runs an external simulator. Or a `Problem` with its own function; then leave out ``bounds``, ``constraints``, ``objective``,
-            ``noise`` and ``deterministic``.
+            `Command` runs an external simulator. Or a `Problem` with its own function; then leave out
+            ``bounds``, ``constraints``, ``objective``, ``noise`` and ``deterministic``.
         bounds: ``(low, high)`` per variable, a SciPy ``Bounds``, or a mapping from name to pair.
         constraints: `Constraint` objects, texts such as ``"stress <= 40000"``, SciPy ``NonlinearConstraint``.
         objective: name of the outcome to minimize, or an `Objective`.
         budget: evaluations in all, the initial design included.
         method: name of the method, ``lcbo methods`` lists them; or a `MethodSpec`.
         x0: a point, or several as rows, to evaluate first; an array or a mapping by variable name.
-        data: evaluations made elsewhere: ``(x, outcomes)`` pairs, or ``(X, mapping of arrays)``.
+        data: evaluations made elsewhere: a DataFrame, a CSV or run file, a `Result` or its history,
+            ``(x, outcomes)`` pairs, or ``(X, mapping of arrays)``; see `Optimizer`.
         n_init: size of the initial design; by default d (of few variables 2 d + 2, up to 6), at most a
             quarter of the budget.
         noise: known noise standard deviation, one for all or by outcome name.
@@ -119,6 +120,8 @@ def minimize(
         retries: how often a failed evaluation is tried again.
         max_failure_rate: part of the evaluations that may fail before the run stops, once there are 20; the
             initial design is drawn blindly and does not count.
+        common_random_numbers: a function that declares a parameter ``seed`` gets one seed for all points of a
+            batch instead of one for each.
         store: file that keeps the run; a run that is there is continued.
         callback: called after every evaluation with a `Snapshot`; raising ``StopIteration`` ends the run. Any
             other exception is raised again with the answer so far as its attribute ``result``.
@@ -149,13 +152,15 @@ def minimize(
     stopping = Stopping(time_limit, target, kkt_tol, max_failure_rate)
     integer("budget", budget)
     integer("retries", retries, least=0)
+    common = truth("common_random_numbers", common_random_numbers)
     if callback is not None and not callable(callback):
         raise ArgumentError("callback", "a function of one Snapshot", repr(callback))
     evaluator = make_evaluator(problem, workers, slots, timeout)
     run = {"method": method, "options": options, "x0": x0, "data": data, "n_init": n_init, "rng": rng}
     run |= {"confidence": confidence, "confirm": confirm, "feasibility_tol": feasibility_tol}
     with evaluator, begun_or_continued(problem, store, budget=budget, device=device, **run) as optimizer:
-        return _run(optimizer, evaluator, stopping, retries, callback, progress)
+        loop = Loop(optimizer, evaluator, retries, common)
+        return _run(optimizer, evaluator, stopping, loop, callback, progress)
 
 
 def resume(
@@ -165,19 +170,22 @@ def resume(
     workers: Any = None,
     timeout: float | None = None,
     retries: int = 0,
+    common_random_numbers: bool = False,
     device: str = "cpu",
     **limits: Any,
 ) -> Result:
     """Continue a run whose file knows its function; ``limits`` are those of `Stopping`."""
     stopping = Stopping(**limits)
     integer("retries", retries, least=0)
+    common = truth("common_random_numbers", common_random_numbers)
     with (
         Optimizer.open(path, budget=budget, device=device) as optimizer,
         make_evaluator(optimizer.problem, workers, None, timeout) as evaluator,
     ):
         if optimizer.budget is None:
             raise ArgumentError("budget", "a run whose budget is not open", None)
-        return _run(optimizer, evaluator, stopping, retries, None, True)
+        loop = Loop(optimizer, evaluator, retries, common)
+        return _run(optimizer, evaluator, stopping, loop, None, True)
 
 
 def begun_or_continued(problem: Problem, store: str | Path | None, **arguments: Any) -> Optimizer:
@@ -191,13 +199,12 @@ def _run(
     optimizer: Optimizer,
     evaluator: Evaluator,
     stopping: Stopping,
-    retries: int,
+    loop: Loop,
     callback: Callback | None,
     progress: bool,
 ) -> Result:
     logger.info("%s with %s, seed %d", optimizer.problem, optimizer, optimizer.seed)
     with interruptible(), ProgressBar(optimizer, progress, stopping) as bar:
-        loop = Loop(optimizer, evaluator, retries)
         try:
             reason = loop.run(stopping, callback, bar)
         except (KeyboardInterrupt, WorkerError) as stop:

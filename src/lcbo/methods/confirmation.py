@@ -108,6 +108,12 @@ class Confirmed(Method):
             self.method.tell(own, y)
         self._note(id, y)
 
+    def measured(self, id: int, sem: Array) -> None:
+        """Pass on the standard errors of a proposal's outputs."""
+        own = self._own_ids[id]
+        if own is not None:
+            self.method.measured(own, sem)
+
     def recommend(self) -> Array | None:
         """Return the point the method believes best."""
         return self.method.recommend()
@@ -168,7 +174,7 @@ class Confirmed(Method):
                 theirs += [] if own is None else [replace(call, id=own)]
             else:
                 own = self._own_ids[call.id]
-                theirs += [] if own is None else [Outcome(own, call.y)]
+                theirs += [] if own is None else [Outcome(own, call.y, call.sem)]
                 self._note(call.id, call.y)
         self.method.restore(state, theirs)
         self._shortlist = np.array(state["confirm"]["shortlist"]).reshape(-1, self.setup.dim)

@@ -50,10 +50,11 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was told of one proposal: its outputs, or ``None`` for a failure."""
+    """What was told of one proposal: its outputs, or ``None`` for a failure; their errors where known."""
 
     id: int
     y: Array | None
+    sem: Array | None = None
 
 
 Call = Proposal | Outcome
@@ -139,6 +140,15 @@ class Method(ABC):
     @abstractmethod
     def tell(self, id: int, y: Array | None) -> None:
         """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
+
+    def measured(self, id: int, sem: Array) -> None:  # noqa: B027  (most methods have no use for it)
+        """Take note of the standard errors of what is told next of a proposal, NaN where not known."""
+
+    def hear(self, outcome: Outcome) -> None:
+        """Take an outcome with all that is known of it."""
+        if outcome.sem is not None:
+            self.measured(outcome.id, outcome.sem)
+        self.tell(outcome.id, outcome.y)
 
     def recommend(self) -> Array | None:
         """Return the point the model believes best; ``None`` without a model: the best observed one."""

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from lcbo.errors import ModelError, NumericalRescueWarning
 from lcbo.models.border import to_tensor
-from lcbo.models.data import Data, merge
+from lcbo.models.data import Data, merge, weights
 from lcbo.models.fit import MapFit
 from lcbo.models.gp import BatchedGP, Hyperparameters
 from lcbo.models.grown import GrownGP
@@ -140,6 +140,7 @@ class WindowBuilder(Builder):
         y: Array,
         repeats: Repeats,
         refit: bool,
+        sem: Array | None = None,
         lasting: NDArray[np.bool_] | None = None,
     ) -> Model:
         """Return the model of one window.
@@ -149,12 +150,14 @@ class WindowBuilder(Builder):
             y: ``n x B`` outputs in user units, NaN where missing.
             repeats: what the whole run knows about the noise; the lattice fit uses it.
             refit: learn the hyperparameters anew; the first build always does.
+            sem: ``n x B`` standard errors of the outputs in user units, NaN where not known.
             lasting: ``n``, which points will be in windows to come too: their part of the factor is kept
                 until the next fit.
         """
         scaling = self._scaling(y)
+        weight, noise_var = (None, self.noise_var) if sem is None else weights(sem, self.noise_var)
         scaled = scaling.apply(y)
-        data = merge(u, scaled, self.device)
+        data = merge(u, scaled, self.device, weight)
         if self.average_repeats:
             data = replace(
                 data,
@@ -163,10 +166,10 @@ class WindowBuilder(Builder):
                 dof=torch.zeros_like(data.dof),
             )
         if refit or not self._fitted:
-            self.hyper = self._learned(lambda: self._fit(data, scaling, repeats))
+            self.hyper = self._learned(lambda: self._fit(data, scaling, repeats, noise_var))
             self._fitted = True
         build = partial(BatchedGP, data)
-        if lasting is not None:
+        if lasting is not None and sem is None:  # weights change with the window
             base, rest = (merge(u[part], scaled[part], self.device) for part in (lasting, ~lasting))
             if len(base.u) + len(rest.u) == len(data.u):  # no point is in both
                 build = partial(self._grown, data, base, rest)
@@ -194,14 +197,16 @@ class WindowBuilder(Builder):
         """Go on with hyperparameters that were fitted before; ``kernel`` is for the fits to come."""
         self.hyper, self.kernel, self._fitted = hyper.to(self.device), kernel, True
 
-    def _fit(self, data: Data, scaling: Scaling, repeats: Repeats) -> Hyperparameters:
+    def _fit(
+        self, data: Data, scaling: Scaling, repeats: Repeats, noise_var: tuple[float | None, ...]
+    ) -> Hyperparameters:
         if self.fit is None:
             return self.hyper
         if isinstance(self.fit, MapFit):
             return self.fit(data, self.hyper)
         scatter, dof = (to_tensor(a, data.u) for a in repeats.scatter(scaling.std))
         data = replace(data, scatter=scatter, dof=dof)
-        least = [(v or 0.0) / s / s for v, s in zip(self.noise_var, scaling.std.tolist(), strict=True)]
+        least = [(v or 0.0) / s / s for v, s in zip(noise_var, scaling.std.tolist(), strict=True)]
         return self.fit(data, self.kernel, least, self.hyper if self._fitted else None)
 
 

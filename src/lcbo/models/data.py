@@ -12,6 +12,8 @@ from torch import Tensor
 from lcbo.models.border import CPU, to_tensor
 from lcbo.types import Array
 
+HEAVIEST = 1e6  # times the usual weight: what an observation without error counts for
+
 
 @dataclass(frozen=True)
 class Data:
@@ -40,7 +42,30 @@ class Data:
         return Data(self.u, self.y[rows], self.count[rows], self.scatter[rows], self.dof[rows])
 
 
-def merge(u: Array, y: Array, device: torch.device = CPU) -> Data:
+def weights(sem: Array, noise_var: tuple[float | None, ...]) -> tuple[Array, tuple[float | None, ...]]:
+    """Weights of observations with standard errors, ``n x B``, and the noise variance of weight 1.
+
+    An observation of weight w has the noise of the mean of w observations: with ``v`` the stated noise
+    variance, or else the median of ``sem^2``, the weight is ``v / sem^2``. What has no standard error
+    weighs 1.
+
+    Args:
+        sem: ``n x B`` standard errors, NaN where not known.
+        noise_var: ``B`` variances in the same units, ``None`` where not known.
+    """
+    weight, unit = np.ones_like(sem), list(noise_var)
+    for row, stated in enumerate(noise_var):
+        variance = np.square(sem[:, row])
+        known = np.isfinite(variance)
+        if known.any() and not stated:
+            unit[row] = float(np.median(variance[known]))
+        if known.any() and (level := unit[row]):
+            exact = np.maximum(variance[known], level / HEAVIEST)
+            weight[known, row] = np.maximum(level / exact, 1.0 / HEAVIEST)
+    return weight, tuple(unit)
+
+
+def merge(u: Array, y: Array, device: torch.device = CPU, weight: Array | None = None) -> Data:
     """Merge exact replicates of standardized observations.
 
     Order of first appearance is kept, so the result does not depend on how ties sort.
@@ -49,22 +74,24 @@ def merge(u: Array, y: Array, device: torch.device = CPU) -> Data:
         u: ``n x d``, exact repeats allowed.
         y: ``n x B`` standardized, NaN where missing.
         device: where the observations will be.
+        weight: ``n x B``, as many observations as each counts for; 1 by default.
     """
+    weight = np.ones_like(y) if weight is None else weight
     first: dict[bytes, int] = {}
     group = np.array([first.setdefault(row.tobytes(), len(first)) for row in np.ascontiguousarray(u)])
     if len(first) == len(u):
         known, none = ~np.isnan(y), np.zeros(y.shape[1])
         filled = np.where(known, y, 0.0).T.copy()
-        parts = (np.array(u), filled, known.T.astype(np.float64), none, none.copy())
+        parts = (np.array(u), filled, (known * weight).T.copy(), none, none.copy())
         return Data(*(to_tensor(part, device) for part in parts))
     members = np.zeros((len(first), len(u)))
     members[group, np.arange(len(u))] = 1.0
     known = ~np.isnan(y)
     filled = np.where(known, y, 0.0)
-    count = members @ known
-    mean = (members @ filled) / np.maximum(count, 1.0)
-    scatter = np.where(known, np.square(filled - mean[group]), 0.0).sum(0)
+    count = members @ (known * weight)
+    mean = (members @ (weight * filled)) / np.where(count > 0.0, count, 1.0)
+    scatter = np.where(known, weight * np.square(filled - mean[group]), 0.0).sum(0)
     _, where = np.unique(group, return_index=True)
-    dof = np.maximum(count - 1.0, 0.0).sum(0)
+    dof = np.maximum(members @ known - 1.0, 0.0).sum(0)
     parts = (np.array(u[where]), mean.T.copy(), count.T.copy(), scatter, dof)
     return Data(*(to_tensor(part, device) for part in parts))

@@ -65,15 +65,17 @@ class Ledger:
     def _accept(self, told: TellEntry) -> list[Call]:
         """Enter what was told of a pending candidate; the method hears of it once it has ended."""
         known, failed = {**self.pending[told.id].outcomes, **told.outcomes}, told.failed
+        sem = {**self.pending[told.id].sem, **told.sem}
         if failed is None and not told.final and any(name not in known for name in self.problem.outcomes):
-            self.pending[told.id] = replace(self.pending[told.id], outcomes=known)
+            self.pending[told.id] = replace(self.pending[told.id], outcomes=known, sem=sem)
             return []
         if failed is None and not known:
             failed = "no outcome came"
         evaluation = replace(self.pending.pop(told.id), record=told.record)
         if failed is None:
-            return [Outcome(told.id, self.end(replace(evaluation, status="done", outcomes=known)))]
-        self.end(replace(evaluation, status="failed", outcomes={}, failed=failed))
+            rows = self.end(replace(evaluation, status="done", outcomes=known, sem=sem))
+            return [Outcome(told.id, rows, self.problem.sem_rows(sem))]
+        self.end(replace(evaluation, status="failed", outcomes={}, sem={}, failed=failed))
         return [Outcome(told.id, None)]
 
     def end(self, evaluation: Evaluation) -> Array:

@@ -30,6 +30,7 @@ from lcbo.optimizer.result import Result
 from lcbo.optimizer.resume import check_versions, facts_of, replay, stored_plan
 from lcbo.optimizer.setup import CONFIDENCE, Plan, read_data, read_device, read_outcomes, read_path, read_plan
 from lcbo.problem import Problem, is_finite, not_finite
+from lcbo.random import generator
 from lcbo.text import shown
 from lcbo.types import Array, Candidate, Evaluation, Record
 
@@ -46,8 +47,10 @@ class Optimizer:
         method: name of a registered method, or a `MethodSpec`.
         budget: evaluations in all, the initial design included; ``None`` leaves it open.
         x0: a point, or several as rows, to evaluate first; an array or a mapping by variable name.
-        data: evaluations made elsewhere, as ``(x, outcomes)`` pairs or as ``(X, mapping of arrays)``.
-            They inform the method and do not count against the budget.
+        data: evaluations made elsewhere: a DataFrame, the path of a ``.csv``, ``.json`` or run file, a stored
+            run, a `Result`, a history, ``(x, outcomes)`` pairs or ``(X, mapping of arrays)``. They inform the
+            method and do not count against the budget. Other columns are ignored, outcomes may be missing,
+            and rows of a table outside the bounds are left out with a `DataWarning`.
         n_init: size of the initial design; by default the number d of free variables (of few 2 d + 2, up
             to 6), at most a quarter of the budget, less what ``data`` brings.
         rng: seed, or a numpy Generator or ``None`` to draw one; the result records it.
@@ -224,6 +227,7 @@ class Optimizer:
         failed: str | None = None,
         final: bool = False,
         record: Record | None = None,
+        sem: Mapping[str, float] | None = None,
     ) -> None:
         """Report outcomes of a candidate, in any order and in parts.
 
@@ -234,6 +238,7 @@ class Optimizer:
             failed: the reason, when the evaluation failed.
             final: says that outcomes not told by now never come.
             record: where and how the evaluation ran, for the history.
+            sem: standard errors of the outcomes, by name, where they are known.
         """
         if (outcomes is None) == (failed is None):
             came = "neither" if failed is None else "both"
@@ -250,13 +255,14 @@ class Optimizer:
         self._sync()
         if self._ledger.is_news(id, told, reason):
             finite = {name: value for name, value in told.items() if is_finite(value)}
-            self._tell(TellEntry(int(id), finite, reason, final, record or Record()))
+            errors = {} if sem is None else self.problem.read_sem(sem)
+            self._tell(TellEntry(int(id), finite, reason, final, record or Record(), sem=errors))
 
     def settle(self, ended: Evaluation) -> None:
         """Report an evaluation of a pending candidate that has ended; its outcomes are not checked again."""
         self._sync()
         if self._ledger.is_news(ended.id, ended.outcomes, ended.failed):
-            self._tell(TellEntry(ended.id, ended.outcomes, ended.failed, False, ended.record))
+            self._tell(TellEntry(ended.id, ended.outcomes, ended.failed, False, ended.record, sem=ended.sem))
 
     def late(self, ended: Evaluation) -> None:
         """Put on record what came of an evaluation that had been given up; the run does not use it."""
@@ -273,7 +279,15 @@ class Optimizer:
             for outcome in self._ledger.enter(entry):
                 assert isinstance(outcome, Outcome)
                 with self._threads.limit(limits=1):
-                    self._method.tell(outcome.id, outcome.y)
+                    self._method.hear(outcome)
+
+    def evaluation_seed(self, candidate: Candidate, *, common: bool = False) -> int:
+        """Return the seed of a candidate's evaluation: always the same, in a resumed run too.
+
+        With ``common`` all candidates of an iteration share one: differences between them are less noisy.
+        """
+        stream = ("common", candidate.iteration) if common else ("evaluation", candidate.id)
+        return int(generator(self.seed, *stream).integers(2**32))
 
     def include(self, data: Any) -> None:
         """Take evaluations made elsewhere into a run under way; they do not count against the budget.

@@ -7,7 +7,7 @@ path is given: by `run_files`, the only place where the optimizer reaches up to 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
@@ -41,6 +41,7 @@ class TellEntry:
     late: bool = False
     time: float = 0.0
     seq: int = -1
+    sem: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,7 @@ def replay(past: Contents, ledger: Ledger, method: Method) -> None:
         else:
             for event in events:
                 if isinstance(event, Outcome):
-                    method.tell(event.id, event.y)
+                    method.hear(event)
         if entry.seq == restored_at:
             _restore(past, method, before)
 

@@ -15,6 +15,7 @@ from lcbo.errors import ArgumentError
 from lcbo.methods import registry
 from lcbo.methods.protocol import MethodSpec, Setup
 from lcbo.optimizer.log import FEASIBILITY_TOL
+from lcbo.optimizer.tables import pairs_of
 from lcbo.problem import Problem, is_finite, outcome_value
 from lcbo.text import shown
 from lcbo.types import Array, Evaluation
@@ -186,7 +187,10 @@ def read_data(data: Any, problem: Problem) -> list[Evaluation]:
     """Return evaluations made elsewhere, numbered 0, 1, 2, ...; outcomes may be left out, or NaN."""
     if data is None:
         return []
-    expected = "a list of (x, outcomes) pairs, or (X, mapping of name to values)"
+    found = pairs_of(data, problem)
+    if found is not None:
+        return brought_along(found, problem)
+    expected = "a table, a file, a result, a list of (x, outcomes) pairs, or (X, mapping of name to values)"
     if isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], Mapping):
         columns = {name: np.atleast_1d(values) for name, values in data[1].items()}
         points = read_points("data", data[0], problem)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from lcbo.errors import OutcomeError
 from lcbo.text import described
-from lcbo.types import Array
+from lcbo.types import Array, Measured
 
 
 class ByName:
@@ -18,22 +19,34 @@ class ByName:
     def __init__(self, fun: Callable[..., Any], variables: Sequence[str]) -> None:
         self._fun, self._variables = fun, tuple(variables)
 
-    def __call__(self, x: Array) -> Any:
+    def __call__(self, x: Array, **seed: Any) -> Any:
         """Return what the function returns; of one point the values are floats, of several arrays."""
         columns = [x[..., i] for i in range(len(self._variables))]
         values = [float(c) if c.ndim == 0 else c.copy() for c in columns]
-        return self._fun(dict(zip(self._variables, values, strict=True)))
+        return self._fun(dict(zip(self._variables, values, strict=True)), **seed)
 
 
 class OneByOne:
     """A function of many points, ``n x len(variables)``, called with one."""
 
-    def __init__(self, fun: Callable[[Array], Any]) -> None:
+    def __init__(self, fun: Callable[..., Any]) -> None:
         self.many = fun
 
-    def __call__(self, x: Array) -> Any:
+    def __call__(self, x: Array, **seed: int) -> Any:
         """Return what the function says of one point."""
-        return split(self.many(x[None, :]), 1)[0]
+        return split(self.many(x[None, :], **{name: np.array([s]) for name, s in seed.items()}), 1)[0]
+
+
+def takes_seed(fun: Any) -> bool:
+    """Return whether a function declares a parameter ``seed``; one in a file says so itself."""
+    stated = getattr(fun, "takes_seed", None)
+    if stated is not None:
+        return bool(stated)
+    try:
+        declared = signature(fun).parameters.get("seed")
+    except (TypeError, ValueError):  # a builtin
+        return False
+    return declared is not None and declared.kind in (declared.POSITIONAL_OR_KEYWORD, declared.KEYWORD_ONLY)
 
 
 def split(returned: Any, n: int) -> list[Any]:
@@ -45,6 +58,9 @@ def split(returned: Any, n: int) -> list[Any]:
     Raises:
         OutcomeError: if there are not ``n`` of anything.
     """
+    if isinstance(returned, Measured):
+        parts = zip(split(returned.values, n), split(returned.sem, n), strict=True)
+        return [Measured(values, sem) for values, sem in parts]
     if isinstance(returned, Mapping):
         columns = {name: _rows(returned[name], n, f"outcome {name!r}") for name in returned}
         return [{name: column[i] for name, column in columns.items()} for i in range(n)]

@@ -15,13 +15,13 @@ import numpy as np
 
 from lcbo.checks import is_number, number, truth
 from lcbo.errors import ArgumentError, OutcomeError
-from lcbo.problem.calling import ByName, OneByOne, split
+from lcbo.problem.calling import ByName, OneByOne, split, takes_seed
 from lcbo.problem.constraint import Constraint, Objective, check_name
 from lcbo.problem.scipy import ConstraintFunction, bounds_array, is_nonlinear_constraint
 from lcbo.problem.space import Space
 from lcbo.terms import Terms
 from lcbo.text import Displayed, described
-from lcbo.types import Array
+from lcbo.types import Array, Measured
 
 if TYPE_CHECKING:
     from scipy.optimize import Bounds, NonlinearConstraint
@@ -57,6 +57,8 @@ class Problem(Displayed):
         objective: name of the outcome to minimize, or an `Objective`.
         fun: maps a point (1-D float64 array, user units) to a mapping of outcomes by name, or to
             ``(f, c)`` with ``c`` in the order of `outcomes`; to a number when there is nothing beside ``f``.
+            Each may stand in a `Measured` with standard errors. If it declares a parameter ``seed``, a run
+            gives it a number of its own for every evaluation.
         noise: standard deviation of every outcome, or by name; names left out are unknown.
         deterministic: says that two evaluations of one point agree.
         vectorized: ``fun`` takes many points at once, ``n x len(variables)``, and returns ``n`` values per
@@ -75,13 +77,15 @@ class Problem(Displayed):
         outcomes: names, the objective first, then every constrained outcome once.
         noise: known standard deviations by outcome name.
         deterministic: whether all of them are known to be zero.
-        vectorized: whether a batch of points may be evaluated by one call, `evaluate_many`.
+        vectorized: whether a batch of points may be evaluated by one call, `call_many`.
+        takes_seed: whether ``fun`` declares a parameter ``seed``.
         source: a recipe, as JSON values, from which the problem with its function can be made again;
             ``None`` when the function is the user's own.
     """
 
     source: Mapping[str, Any] | None = None
     vectorized = False
+    takes_seed = False
 
     def __init__(
         self,
@@ -89,7 +93,7 @@ class Problem(Displayed):
         constraints: ConstraintLike | Iterable[ConstraintLike] = (),
         objective: str | Objective = "objective",
         *,
-        fun: Callable[[Array], Any] | None = None,
+        fun: Callable[..., Any] | None = None,
         noise: float | Mapping[str, float] | None = None,
         deterministic: bool = False,
         vectorized: bool = False,
@@ -118,6 +122,7 @@ class Problem(Displayed):
         if isinstance(fun, NamedFunction):
             self.source = None if functions else fun.source
             fun = fun.bound_to(self, own)
+        self.takes_seed = fun is not None and takes_seed(fun)
         self.vectorized = truth("vectorized", vectorized) and fun is not None
         if truth("named", named) and fun is not None:
             fun = ByName(fun, self.variables)
@@ -152,15 +157,22 @@ class Problem(Displayed):
         return tuple(None if (sd := self.noise.get(name)) is None else sd**2 for name in self.outcomes)
 
     def evaluate(self, x: Array) -> dict[str, float]:
-        """Return the outcomes at ``x`` by name, as `read` out of what ``fun`` returns."""
+        """Return the outcomes at ``x`` by name, as `read` out of what ``fun`` returns (with the seed 0)."""
         if self.fun is None:
             raise ArgumentError("fun", "a Problem built with fun=...", "a Problem without a function")
-        return self.read(self.fun(np.array(x, dtype=np.float64)))
+        return self.read(self.call(x, 0))
 
-    def evaluate_many(self, X: Array) -> list[Any]:
+    def call(self, x: Array, seed: int) -> Any:
+        """Return what ``fun`` returns at ``x``; ``seed`` is for a function that takes one."""
+        assert self.fun is not None
+        more = {"seed": seed} if self.takes_seed else {}
+        return self.fun(np.array(x, dtype=np.float64), **more)
+
+    def call_many(self, X: Array, seeds: Sequence[int]) -> list[Any]:
         """Return what a ``vectorized`` function returns for every row of ``X``, by one call."""
         assert isinstance(self.fun, OneByOne)
-        return split(self.fun.many(np.array(X, dtype=np.float64)), len(X))
+        more = {"seed": np.array(seeds)} if self.takes_seed else {}
+        return split(self.fun.many(np.array(X, dtype=np.float64), **more), len(X))
 
     def continue_after(self, n_ended: int) -> None:
         """Called when a run resumes after ``n_ended`` evaluations; only a random function needs to know."""
@@ -171,6 +183,8 @@ class Problem(Displayed):
         Raises:
             OutcomeError: if names are missing, a value is not a real number or the form is not known.
         """
+        if isinstance(returned, Measured):
+            return self.read(returned.values)
         if isinstance(returned, Mapping):
             missing = [name for name in self.outcomes if name not in returned]
             if missing:
@@ -180,6 +194,25 @@ class Problem(Displayed):
                 )
             return {name: outcome_value(name, returned[name]) for name in self.outcomes}
         return self._read_positional(returned, self.outcomes)
+
+    def read_sem(self, sem: object) -> dict[str, float]:
+        """Return standard errors by outcome; a name that is none and a value below 0 raise `OutcomeError`."""
+        stated = sem.sem if isinstance(sem, Measured) else sem
+        if not isinstance(stated, Mapping):
+            raise OutcomeError(
+                f"sem: expected a mapping from outcome to standard error; got {described(stated)}"
+            )
+        if unknown := [name for name in stated if name not in self.outcomes]:
+            raise OutcomeError(f"sem: expected names out of {list(self.outcomes)}; got {unknown}")
+        errors = {str(name): outcome_value(name, value) for name, value in stated.items()}
+        for name, value in errors.items():
+            if not 0.0 <= value < math.inf:
+                raise OutcomeError(f"sem of {name!r}: expected a number of at least 0; got {value!r}")
+        return errors
+
+    def sem_rows(self, sem: Mapping[str, float]) -> Array | None:
+        """Return standard errors per output row, NaN where not known; ``None`` where none is."""
+        return np.array([sem.get(name, math.nan) for name in self.outcomes]) if sem else None
 
     def feasible(self, outcomes: Mapping[str, float]) -> bool:
         """Return whether every constraint holds; a missing outcome is not feasible."""
@@ -224,12 +257,17 @@ class Problem(Displayed):
         raise OutcomeError(f"fun: expected {expected}; got {described(returned)}")
 
     def _joined(
-        self, fun: Callable[[Array], Any], own: Sequence[str], functions: Sequence[ConstraintFunction]
-    ) -> Callable[[Array], dict[str, Any]]:
+        self, fun: Callable[..., Any], own: Sequence[str], functions: Sequence[ConstraintFunction]
+    ) -> Callable[..., Any]:
         """Return a function that adds the components of SciPy constraints to the outcomes of ``fun``."""
 
-        def joined(x: Array) -> dict[str, Any]:
-            returned = fun(x)
+        def joined(x: Array, **seed: int) -> Any:
+            returned = fun(x, **seed)
+            if isinstance(returned, Measured):
+                return Measured(added(returned.values, x), returned.sem)
+            return added(returned, x)
+
+        def added(returned: Any, x: Array) -> dict[str, Any]:
             named = dict(returned) if isinstance(returned, Mapping) else self._read_positional(returned, own)
             for function in functions:
                 named.update(function(x))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,20 @@ from lcbo.optimizer.recorder import AskEntry, BudgetEntry, Contents, LogEntry, T
 from lcbo.store.owner import Owner
 from lcbo.types import Evaluation, Record
 
+_ERRORS = ""  # no outcome has this name
+
 
 @dataclass(frozen=True)
 class StoredContents(Contents):
     """The contents of a run file, and the process that writes to it, or did when it died."""
 
     writer: Owner | None
+
+
+def with_errors(outcomes: Mapping[str, float], sem: Mapping[str, float]) -> dict[str, Any]:
+    """Return outcomes as a row has them; where standard errors are known, beside them under no name."""
+    told: dict[str, Any] = {name: float(value) for name, value in outcomes.items()}
+    return told | ({_ERRORS: {name: float(value) for name, value in sem.items()}} if sem else {})
 
 
 def seal(row: Sequence[Any]) -> int:
@@ -64,7 +72,7 @@ def _entries(db: sqlite3.Connection, path: Path) -> list[LogEntry]:
         for (seq, n, _, when, _), numbers in zip(asks, _parsed(row[4] for row in asks), strict=True)
     ]
     entries += [
-        TellEntry(id, told, failed, bool(final), Record(*how), bool(late), when, seq)
+        TellEntry(id, told, failed, bool(final), Record(*how), bool(late), when, seq, told.pop(_ERRORS, {}))
         for (seq, id, when, _, failed, final, late, *how), told in zip(
             tells, _parsed(row[3] for row in tells), strict=True
         )

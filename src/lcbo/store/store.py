@@ -33,7 +33,7 @@ from lcbo.store import database
 from lcbo.store.database import check, clear_errors, connect, exists, require_run_file
 from lcbo.store.origin import origin_of
 from lcbo.store.owner import Owner
-from lcbo.store.records import StoredContents, contents_in, meta_in, owner_in, put
+from lcbo.store.records import StoredContents, contents_in, meta_in, owner_in, put, with_errors
 
 logger = logging.getLogger(__name__)
 _TABLES = """
@@ -158,7 +158,7 @@ class Store:
 
     def record_tell(self, entry: TellEntry) -> None:
         """Commit one tell."""
-        told = json.dumps({name: float(value) for name, value in entry.outcomes.items()})
+        told = json.dumps(with_errors(entry.outcomes, entry.sem))
         reason, record = None if entry.failed is None else _storable(entry.failed), entry.record
         what = [told, reason, int(entry.final), int(entry.late)]
         how = [_storable(record.worker), _known(record.started), _known(record.seconds)]

@@ -28,7 +28,7 @@ from lcbo.evaluation.command.exchange import (
     render,
     text_of,
 )
-from lcbo.evaluation.evaluate import current
+from lcbo.evaluation.evaluate import current, current_seed
 from lcbo.evaluation.processes import kill_members, kill_tree
 from lcbo.problem import Problem, not_finite
 from lcbo.types import Array
@@ -70,7 +70,7 @@ class Command:
         workdir: directory for the working directories, each named by the number of its evaluation.
         keep: which working directories stay: ``"all"``, ``"failed"`` or ``"none"``.
         env: environment variables to add, kept in the run file; ``LCBO_EVALUATION`` holds the number of the
-            evaluation.
+            evaluation, ``LCBO_SEED`` a seed of its own.
         timeout: seconds until the program is killed with all it has started.
         folder: directory the paths above are relative to; by default the current one.
         variables: names of the variables; a `Problem` fills them in.
@@ -232,6 +232,8 @@ class Command:
         environment = {**os.environ, **self.env}
         if (id := current.get()) is not None:
             environment["LCBO_EVALUATION"] = str(id)
+        if (seed := current_seed.get()) is not None:
+            environment["LCBO_SEED"] = str(seed)
         with (place / STDOUT).open("wb") as out, (place / STDERR).open("wb") as err:
             try:
                 process = subprocess.Popen(

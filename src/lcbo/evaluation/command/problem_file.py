@@ -39,7 +39,16 @@ _FUNCTION = ("function", "named", "vectorized")
 _KEYS = ("objective", "constraints", "noise", "deterministic", *_FUNCTION, *_TABLES)
 _OPTIONAL = ("confidence", "confirm", "feasibility_tol")  # of an `Optimizer`, under the same names
 _ARGUMENTS = ("budget", "method", "seed", "n_init", *_OPTIONAL)
-_EVALUATION = ("workers", "timeout", "retries", "max_failure_rate", "time_limit", "target", "kkt_tol")
+_EVALUATION = (
+    "workers",
+    "timeout",
+    "retries",
+    "max_failure_rate",
+    "common_random_numbers",
+    "time_limit",
+    "target",
+    "kkt_tol",
+)
 
 
 @dataclass(frozen=True)

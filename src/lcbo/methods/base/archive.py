@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +20,7 @@ class Archive:
         self._y = np.empty((64, n_outputs))
         self._status = np.empty(64, dtype=np.int8)
         self.size = 0
+        self._sem: dict[int, Array] = {}  # by id, where standard errors are known
 
     def add(self, u: Array) -> int:
         """Enter a pending point and return its id."""
@@ -35,6 +38,15 @@ class Archive:
         self._status[id] = FAILED if y is None else TOLD
         if y is not None:
             self._y[id] = y
+
+    def note(self, id: int, sem: Array) -> None:
+        """Record the standard errors of a point's outputs."""
+        self._sem[id] = sem
+
+    def sem(self, ids: Iterable[int]) -> Array | None:
+        """Standard errors of some points, ``n x B``, NaN where not known; ``None`` where none is."""
+        unknown = np.full(self._y.shape[1], np.nan)
+        return np.array([self._sem.get(int(id), unknown) for id in ids]) if self._sem else None
 
     @property
     def u(self) -> Array:

@@ -77,6 +77,6 @@ class QueuedMethod(Method):
             if isinstance(call, Proposal):
                 self.archive.add(call.u)
             else:
-                self.tell(call.id, call.y)
+                self.hear(call)
         self.iteration = state["iteration"]
         self._queue = [(np.array(u), role) for u, role in state["queue"]]

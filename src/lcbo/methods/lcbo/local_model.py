@@ -172,9 +172,8 @@ class LocalModel:
         """Build the model of a basin that is left, without a trace in the builder of the next."""
         builder = copy(self.builder)
         builder.resume(hyper, hyper.kernel)
-        model = builder.build(
-            frame.local(self._archive.u[ids]), self._archive.y[ids], self.repeats, refit=False
-        )
+        u, y, sem = frame.local(self._archive.u[ids]), self._archive.y[ids], self._archive.sem(ids)
+        model = builder.build(u, y, self.repeats, False, sem)
         return View(model, frame, ids)
 
     def recommend(self) -> Array | None:
@@ -348,9 +347,10 @@ class LocalModel:
 
     def _built(self, ids: NDArray[np.intp], refit: bool) -> Model:
         u = self.frame.local(self._archive.u[ids])
+        y, sem = self._archive.y[ids], self._archive.sem(ids)
         lasting = np.isin(ids, self._lasting)
         stay = 0 < len(self._lasting) == lasting.sum()
-        return self.builder.build(u, self._archive.y[ids], self.repeats, refit, lasting if stay else None)
+        return self.builder.build(u, y, self.repeats, refit, sem, lasting if stay else None)
 
     def _choose(self) -> bool:
         """Compare warps and kernels where enough is new; return whether the coordinates change."""

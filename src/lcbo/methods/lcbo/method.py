@@ -153,6 +153,10 @@ class Lcbo(QueuedMethod):
         told = int((status == TOLD).sum())
         return eager and not self.options.wait_for_all and 2 * told >= len(self._open_ids)
 
+    def measured(self, id: int, sem: Array) -> None:
+        """Take note of the standard errors of a proposal's outputs; the model weighs the points by them."""
+        self.archive.note(id, sem)
+
     def tell(self, id: int, y: Array | None) -> None:
         """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
         self.archive.settle(id, y)

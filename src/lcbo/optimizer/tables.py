@@ -1,0 +1,127 @@
+"""Evaluations made elsewhere, out of a table, a file, a history, another run or its result."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lcbo.checks import is_number
+from lcbo.errors import ArgumentError, DataWarning
+from lcbo.optimizer.ledger import Ledger
+from lcbo.optimizer.log import EvaluationTable
+from lcbo.optimizer.recorder import run_files
+from lcbo.problem import Problem
+from lcbo.problem.sources import plain_problem
+from lcbo.text import shown
+from lcbo.types import Array
+
+Pair = tuple[Array, dict[str, float]]
+_EDGE = 1e-9  # of a variable's range: by how much a rounded number may lie outside
+_NAMED = 8  # rows named in a message
+_MISSING = ("", "nan", "null", "none", "na")
+
+
+def pairs_of(data: Any, problem: Problem) -> list[Pair] | None:
+    """Return the points and outcomes of whatever holds a table of them, ``None`` for anything else.
+
+    That is a DataFrame, a ``.csv`` or ``.json`` file as `lcbo export` writes it, a run file, a stored run, a
+    result or its history. Columns that are neither variables nor outcomes are ignored, rows without an
+    outcome (failed ones) left out, and rows outside the bounds left out with a `DataWarning`.
+    """
+    columns = _columns(data, problem)
+    if columns is None:
+        return None
+    n = max((len(values) for values in columns.values()), default=0)
+    fixed = {v: low for v, low, f in zip(problem.variables, problem.lb, problem.free, strict=True) if not f}
+    missing = [name for name in problem.variables if name not in columns and name not in fixed]
+    outcomes = [name for name in problem.outcomes if name in columns]
+    if missing or not outcomes:
+        came = f"none for {missing[:_NAMED]}" if missing else "no outcome"
+        wanted = f"columns for all variables and outcomes out of {list(problem.outcomes)}"
+        raise ArgumentError("data", wanted, f"{came}; there are {shown(list(columns))}")
+    pairs, outside = [], []
+    for row in range(n):
+        named = {name: _cell(columns[name][row], name, row) for name in outcomes}
+        known = {name: value for name, value in named.items() if math.isfinite(value)}
+        if not known:
+            continue
+        x = np.array(
+            [_cell(columns[v][row], v, row) if v in columns else fixed[v] for v in problem.variables]
+        )
+        room = _EDGE * (problem.ub - problem.lb)
+        if not np.all((x >= problem.lb - room) & (x <= problem.ub + room)):
+            outside.append(row)
+            continue
+        pairs.append((np.clip(x, problem.lb, problem.ub), known))
+    if outside:
+        listed = ", ".join(map(str, outside[:_NAMED])) + ", ..." * (len(outside) > _NAMED)
+        words = f"data: {len(outside)} of {n} rows lie outside the bounds and are left out (rows {listed})"
+        warnings.warn(words, DataWarning, stacklevel=2)
+    return pairs
+
+
+def _columns(data: Any, problem: Problem) -> Mapping[str, Sequence[Any]] | None:
+    """Return the columns of a table by name, ``None`` where it is none."""
+    if isinstance(data, str | Path):
+        return _file(Path(data), problem)
+    log = getattr(data, "log", None)  # of a stored run
+    history = log.history() if log is not None else getattr(data, "history", data)  # of a result
+    if isinstance(history, EvaluationTable):
+        columns = {name: history.X[:, i].tolist() for i, name in enumerate(history.variables)}
+        return columns | {name: values.tolist() for name, values in history.outcomes.items()}
+    if hasattr(history, "columns") and hasattr(history, "to_dict"):  # a DataFrame
+        return {str(name): history[name].tolist() for name in history.columns}
+    return None
+
+
+def _file(path: Path, problem: Problem) -> Mapping[str, Sequence[Any]]:
+    """Return the columns of a file; anything that is not ``.csv`` or ``.json`` is a run file."""
+    kind = path.suffix.lower()
+    if "\0" in str(path) or not path.is_file():
+        raise ArgumentError("data", "a file that exists", repr(str(path)))
+    if kind == ".csv":
+        import pandas as pd
+
+        try:
+            frame = pd.read_csv(path, dtype=str, keep_default_na=False, skipinitialspace=True)
+        except (ValueError, UnicodeDecodeError) as error:
+            raise ArgumentError("data", f"a table in {path}", error) from None
+        return {str(name).strip(): frame[name].tolist() for name in frame.columns}
+    if kind == ".json":
+        try:
+            rows = json.loads(path.read_text(encoding="utf-8"))
+            names = dict.fromkeys(name for row in rows for name in row)
+            return {name: [row.get(name) for row in rows] for name in names}
+        except (ValueError, AttributeError, TypeError) as error:
+            raise ArgumentError("data", f"a list of objects in {path}", error) from None
+    past = run_files().read(path)
+    ledger = Ledger(plain_problem(past.meta["problem"]), None)
+    for entry in past.entries:
+        ledger.enter(entry)
+    columns = dict(_columns(ledger.log.history(), problem) or {})
+    brought = past.meta["data"]
+    for i, name in enumerate(ledger.problem.variables):
+        columns[name] = [*(x[i] for x, _ in brought), *columns[name]]
+    for name in ledger.problem.outcomes:
+        columns[name] = [*(told.get(name) for _, told in brought), *columns[name]]
+    return columns
+
+
+def _cell(value: Any, name: str, row: int) -> float:
+    """Return a cell as a number, NaN where it is empty."""
+    if value is None or (isinstance(value, str) and value.strip().lower() in _MISSING):
+        return math.nan
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            pass
+    if not is_number(value) or isinstance(value, str):
+        raise ArgumentError("data", f"numbers in the column {name!r}", f"{shown(value)} in row {row}")
+    return float(value)
