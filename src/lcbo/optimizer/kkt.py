@@ -18,9 +18,9 @@ is not known of it must not narrow the bars. D is diagonal: the mean square of g
 squares of g_f and lambda_j J_j. Where slopes are steep they change most on the way to the optimum, and a few
 steep variables must not decide alone.
 
-A flat prior on lambda_j >= 0 makes lambda a normal distribution around the generalized least squares estimate,
-cut off at 0. Its means are the multipliers and its standard deviations their error bars: a limit that may bind
-has a positive multiplier, and one that does not has one that is small beside its error.
+A flat prior on lambda_j >= 0 makes lambda a normal distribution around the generalized least squares
+estimate, cut off at 0. Its means are the multipliers and its standard deviations their error bars: a limit
+that may bind has a positive multiplier, and one that does not has one that is small beside its error.
 """
 
 from __future__ import annotations
