@@ -74,6 +74,7 @@ GROUPS: dict[str, list[tuple[str, Any]]] = {
         ("lcbo.TooManyFailuresError", lcbo.TooManyFailuresError),
         ("lcbo.ModelError", lcbo.ModelError),
         ("lcbo.EvaluationError", lcbo.EvaluationError),
+        ("lcbo.FunctionError", lcbo.FunctionError),
         ("lcbo.WorkerError", lcbo.WorkerError),
         ("lcbo.StoreError", lcbo.StoreError),
         ("lcbo.RunInUseError", lcbo.RunInUseError),

@@ -28,4 +28,5 @@ if __name__ == "__main__":
     best = COST.sum() / 2 - 0.3
     print(result.message)
     print(f"cost {result.fun:.4f} (optimum {best:.4f}), distance {result.constr['distance']:.5f}")
-    print(f"stationarity r_s = {result.kkt['r_s']:.2g}, multiplier {result.multipliers['distance']:.3f}")
+    error = result.multiplier_errors["distance"]
+    print(f"multiplier {result.multipliers['distance']:.3f} +- {error:.1g}; {result.stationarity}")

@@ -219,3 +219,46 @@ def test_files_that_are_no_runs_are_one_line(lcbo, folder, command):
         done = lcbo(command, name, code=1)
         assert done.stderr.startswith(f"lcbo: {name}: ")
         assert done.stderr.count("\n") == 1
+
+
+@pytest.fixture
+def modeled(folder):
+    """A finished run of the default method, whose answer has slopes."""
+    library.minimize(
+        lambda x: {"f": float(2.0 * x[0] + 3.0 * x[1]), "c": float(1.0 - 4.0 * x[0] - 6.0 * x[1])},
+        {"a": (0.0, 1.0), "b": (0.0, 1.0), "fixed": (2.0, 2.0)},
+        ["c <= 0"],
+        objective="f",
+        budget=16,
+        deterministic=True,
+        store=folder / "run.db",
+        progress=False,
+    )
+    return "run.db"
+
+
+def test_best_shows_errors_a_sentence_and_slopes_when_asked(lcbo, modeled):
+    text = lcbo("best", modeled).stdout
+    assert "slope by" not in text
+    assert "\N{PLUS-MINUS SIGN}" in text
+    assert "per step of 0.1 of the variables' ranges" in text.splitlines()[-1]
+    rows = [line.split() for line in lcbo("best", modeled, "--sensitivities").stdout.splitlines()]
+    start = next(i for i, row in enumerate(rows) if row[:2] == ["slope", "by"])
+    assert rows[start] == ["slope", "by", "f", "c"]
+    assert {row[0] for row in rows[start + 1 : start + 3]} == {"a", "b"}
+
+
+def test_best_as_json_has_slopes_when_asked(lcbo, modeled):
+    best = json.loads(lcbo("best", modeled, "--json", "--sensitivities").stdout)
+    slopes = best["sensitivities"]
+    assert slopes["c"]["b"]["slope"] == pytest.approx(-6.0, rel=0.01)
+    assert slopes["f"]["a"]["error"] < 0.1
+    assert slopes["f"]["fixed"] == {"slope": None, "error": None}
+    assert best["multipliers"]["c"] == pytest.approx(0.5, rel=0.02)
+    assert 0.0 < best["multiplier_errors"]["c"] < 0.1
+    assert "sensitivities" not in json.loads(lcbo("best", modeled, "--json").stdout)
+
+
+def test_slopes_of_a_method_without_a_model_are_refused_in_words(lcbo, run):
+    assert "sobol has no model, so there are no slopes" in lcbo("best", run, "--sensitivities").stdout
+    assert json.loads(lcbo("best", run, "--sensitivities", "--json").stdout)["sensitivities"] is None

@@ -281,11 +281,10 @@ def test_a_missing_program_ends_the_run_at_once(lcbo, folder, run):
 
 
 def test_the_traceback_of_a_broken_function_is_shown(lcbo, monkeypatch):
-    problem = type(library.problems.make("hs71"))
-    monkeypatch.setattr(problem, "outcomes_at", lambda self, X: self.area(X))
+    monkeypatch.setattr(library.problems.Benchmark, "evaluate", lambda self, x: self.area(x))
     done = lcbo("run", "hs71", "--budget", 6, code=1)
     assert "lcbo: fun: the first evaluation ended with a programming error: AttributeError" in done.stderr
-    assert "lambda self, X: self.area(X)" in done.stderr
+    assert "lambda self, x: self.area(x)" in done.stderr
     assert "AttributeError" in done.stderr.splitlines()[-1]
 
 

@@ -59,7 +59,7 @@ def test_sensitivities_picture_names_outcomes_variables_and_costs(tmp_path):
     assert (tmp_path / "slopes.png").read_bytes().startswith(b"\x89PNG")
     titles = [axes.get_title() for axes in figure.axes]
     assert titles[0].startswith(r"cost \$")
-    assert titles[1].startswith("room\nlimit: ")
+    assert titles[1].startswith("room\nlimit costs ")
     assert {label.get_text() for label in figure.axes[0].get_yticklabels()} == {"a", r"b_\$"}
     changes = sorted(bar.get_width() for bar in figure.axes[0].patches)
     assert changes == pytest.approx([0.01, 0.04], rel=0.05)  # a hundredth of 1, and twice one of 2

@@ -11,6 +11,7 @@ import pytest
 import lcbo
 from lcbo.optimizer.log import EvaluationTable
 from lcbo.reporting import figures
+from lcbo.reporting.format import with_error
 from lcbo.reporting.report import report, write_report
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
@@ -109,6 +110,11 @@ def test_page_shows_answer_progress_failures_times_and_settings(finished):
         "Go on from here",
     ):
         assert title in page.text, title
+    assert result.stationarity[1:] in page.text
+    assert "Slopes per unit of the variable, with standard errors" in page.text
+    found = result.sensitivities
+    assert with_error(found.slopes[0, 1], found.errors[0, 1]) in page.text
+    assert with_error(result.multipliers["mass"], result.multiplier_errors["mass"]) in page.text
     assert "2 of 30 evaluations failed" in page.text
     assert f"Traceback:\n  {HOSTILE}" in page.text
     assert f"torch {result.versions['torch']}" in page.text
@@ -274,3 +280,19 @@ def test_many_constraints_and_long_names_are_folded_and_break_between_words(tmp_
     assert "28 more" in text
     assert "stress_<wbr>in_<wbr>member_<wbr>39_<wbr>under" in text
     assert "overflow-wrap: anywhere" not in text.replace("white-space: pre-wrap; overflow-wrap: anywhere", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (465.62, 25.8, "466 \N{PLUS-MINUS SIGN} 26"),
+        (-0.012342, 0.00021, "\N{MINUS SIGN}0.01234 \N{PLUS-MINUS SIGN} 0.00021"),
+        (1234567.0, 12345.0, "1.235e+06 \N{PLUS-MINUS SIGN} 12000"),
+        (2.0, 0.0, "2"),
+        (math.nan, math.nan, "\N{EN DASH}"),
+        (1e299, 1e298, "1e+299 \N{PLUS-MINUS SIGN} 1e+298"),
+        (1e-299, 1e-300, "1e-299 \N{PLUS-MINUS SIGN} 1e-300".replace("-", "\N{MINUS SIGN}")),
+    ],
+)
+def test_a_value_has_the_digits_its_error_leaves(value, error, text):
+    assert with_error(value, error) == text

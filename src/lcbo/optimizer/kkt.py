@@ -11,12 +11,16 @@ lambda minimizes r_s, with lambda_j >= 0 on active inequalities, 0 on inactive o
 These are squares without a unit. What a user can act on is `balance`. With slopes known to within covariances
 S and at a point that is not quite the optimum, the Lagrangian's gradient over the variables no bound stops is
 
-    r = g_f + J^T lambda ~ N(0, S_f + sum_j lambda_j^2 S_j + tau^2 I)
+    r = g_f + J^T lambda ~ N(0, S_f + sum_j lambda_j^2 S_j + tau^2 D)
 
-with tau, what the point lacks to be stationary, of largest restricted likelihood. A flat prior on
-lambda_j >= 0 makes lambda a normal distribution around the generalized least squares estimate, cut off at 0.
-Its means are the multipliers and its standard deviations their error bars: a limit that may bind has a
-positive multiplier, and one that does not has one that is small beside its error.
+with tau, what the point lacks to be stationary, by its restricted likelihood: the mean of its square, as what
+is not known of it must not narrow the bars. D is diagonal: the mean square of g_f, and each variable's own
+squares of g_f and lambda_j J_j. Where slopes are steep they change most on the way to the optimum, and a few
+steep variables must not decide alone.
+
+A flat prior on lambda_j >= 0 makes lambda a normal distribution around the generalized least squares
+estimate, cut off at 0. Its means are the multipliers and its standard deviations their error bars: a limit
+that may bind has a positive multiplier, and one that does not has one that is small beside its error.
 """
 
 from __future__ import annotations
@@ -40,7 +44,7 @@ _NEAR_BOUND = 1e-2  # unit-cube distance below which a bound may stop a variable
 _CLEAR = 6.0  # standard errors from 0 at which the cut changes nothing
 _CHAINS, _SWEEPS = 500, 40
 _ROUNDS = 3  # multipliers and weights depend on each other
-_TAU = np.concatenate([[0.0], np.geomspace(1e-16, 1.0, 17)])  # squares, in units of the objective's
+_TAU2 = np.concatenate([[0.0], np.geomspace(1e-12, 1.0, 25)])
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,14 @@ def balance(u: Array, slopes: Array, cov: Array, terms: Terms, binding: Mask) ->
         g = slopes[0] + jacobian.T @ estimate
         free = ~((lower & (g > 0.0)) | (upper & (g < 0.0)))
         total = cov[0] + np.tensordot(estimate**2, spread, 1)
-        whole = _Whitened(slopes[0][free], jacobian[:, free], total[np.ix_(free, free)], equality)
+        own = np.square(slopes[0]) + np.square(estimate[:, None] * jacobian).sum(0)
+        unit = np.sqrt(np.mean(slopes[0][free] ** 2) + own[free]) if own[free].any() else np.ones(free.sum())
+        whole = _Whitened(
+            slopes[0][free] / unit,
+            jacobian[:, free] / unit,
+            total[np.ix_(free, free)] / unit / unit[:, None],
+            equality,
+        )
         estimate = whole.best()
     mean, std = np.zeros(len(terms)), np.zeros(len(terms))
     mean[binding], std[binding] = whole.posterior()
@@ -167,21 +178,16 @@ def balance(u: Array, slopes: Array, cov: Array, terms: Terms, binding: Mask) ->
 
 
 class _Whitened:
-    """The least squares problem of the multipliers in coordinates where its errors are independent.
-
-    Attributes:
-        tau2: the square of tau, relative to that of the objective's slope.
-    """
+    """The least squares problem of the multipliers in coordinates where its errors are independent."""
 
     def __init__(self, slope: Array, jacobian: Array, cov: Array, equality: Mask) -> None:
         variances, basis = np.linalg.eigh(cov)
-        self._unit = float(np.mean(slope**2)) if slope.any() else 1.0
-        self._variances = np.maximum(variances / self._unit, 0.0)
+        self._variances = np.maximum(variances, 0.0)
         self._target = -(basis.T @ slope)
         self._columns = (jacobian @ basis).T
         self._least = np.where(equality, -np.inf, 0.0)
-        fits = [self._fitted(tau2) for tau2 in _TAU]
-        self.tau2 = float(_TAU[int(np.argmax([likelihood for likelihood, _ in fits]))])
+        likelihood = np.array([self._fitted(tau2)[0] for tau2 in _TAU2])
+        self.tau2 = float(np.average(_TAU2, weights=np.exp(likelihood - likelihood.max())))
 
     def best(self) -> Array:
         """Return the constrained estimate."""
@@ -195,7 +201,7 @@ class _Whitened:
 
     def _variance(self, tau2: float) -> Array:
         least = 1e-16 + 1e-14 * self._variances.max(initial=0.0)
-        variance: Array = self._unit * np.maximum(self._variances + tau2, least)
+        variance: Array = np.maximum(self._variances + tau2, least)
         return variance
 
     def _fitted(self, tau2: float) -> tuple[float, Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from lcbo.errors import ModelError
+from lcbo.errors import ModelError, NumericalRescueWarning
 from lcbo.methods.protocol import Belief
 from lcbo.optimizer.kkt import Balance, active, balance
 from lcbo.optimizer.log import Log
@@ -56,8 +57,12 @@ class Sensitivities:
         return 0.01 * self.widths * self.slopes, 0.01 * self.widths * self.errors
 
     def strongest(self, rows: Sequence[int], count: int) -> NDArray[np.intp]:
-        """Return the variables, at most ``count``, that move some outcomes most, each in its own measure."""
-        size = np.abs(np.nan_to_num(self.changes()[0][list(rows)]))
+        """Return the variables, at most ``count``, that move some outcomes most for all that is known.
+
+        What is known of a slope is how far it is from 0 beyond its error; every outcome has its own measure.
+        """
+        change, error = (np.nan_to_num(part[list(rows)]) for part in self.changes())
+        size = np.maximum(np.abs(change) - error, 0.0)
         share = (size / np.maximum(size.max(1, keepdims=True), 1e-300)).max(0)
         free = np.flatnonzero(~np.isnan(self.slopes[0]))
         order: NDArray[np.intp] = free[np.argsort(-share[free], kind="stable")][:count]
@@ -98,7 +103,9 @@ def _slopes(log: Log, belief: Belief, scale: Array) -> Slopes:
 
     points = np.array([evaluation.u for evaluation in log.evaluations])
     try:
-        return local_slopes(belief.u, points, log.rows, log.problem.noise_var, scale)
+        with warnings.catch_warnings():  # a rescue of this model is none of the run
+            warnings.simplefilter("ignore", NumericalRescueWarning)
+            return local_slopes(belief.u, points, log.rows, log.problem.noise_var, scale)
     except ModelError:
         cov = (belief.gradient_std / scale[:, None])[:, :, None] ** 2 * np.eye(len(belief.u))
         return Slopes(belief.u, belief.gradient / scale[:, None], cov, scale)

@@ -27,6 +27,7 @@ from lcbo.types import Array
 
 NEAREST = 20, 60, 750  # evaluations per variable, at least and at most, that the slopes are learned from
 TYPICAL = 200  # of them, evenly from near to far, tell coordinates and hyperparameters
+TOGETHER = 16  # outputs modeled at once, for the sake of memory
 KERNEL = "matern52"  # whose error bars hold where a smoother one is sure of itself too soon
 STRAIGHT = Choice(POWERS.index(1.0), KERNEL)
 CHOICES = STRAIGHT, *(Choice(POWERS.index(power), KERNEL) for power in (1 / 3, 1 / 2, 2.0, 3.0))
@@ -91,8 +92,10 @@ def local_slopes(
     evidence[0] += DECISIVE
     best = evidence.argmax(0)
     mean, cov = np.zeros((len(best), len(u))), np.zeros((len(best), len(u), len(u)))
-    for i in np.unique(best):
-        rows, frame = np.flatnonzero(best == i), frames[i]
+    groups = [np.flatnonzero(best == i) for i in range(len(CHOICES))]
+    for rows in (part[k : k + TOGETHER] for part in groups for k in range(0, len(part), TOGETHER)):
+        i = best[rows[0]]
+        frame = frames[i]
         builder = WindowBuilder(
             fits[i].hyper.outputs(rows),
             None,

@@ -18,6 +18,7 @@ from lcbo.text import brief
 
 if TYPE_CHECKING:
     from lcbo.optimizer.log import EvaluationTable
+    from lcbo.optimizer.sensitivity import Sensitivities
     from lcbo.problem import Problem
     from lcbo.store.stored_run import StoredRun
 
@@ -94,11 +95,11 @@ def plot_sensitivities(result: Result, path: str | Path | None = None) -> Figure
             change[row, chosen], range(len(chosen)), xerr=2.0 * error[row, chosen], fmt="none", ecolor="0.2"
         )
         axes.axvline(0.0, color="black", lw=1)
-        name = found.outcomes[row]
-        cost = (
-            f"\nlimit: {with_error(found.multipliers[name], found.multiplier_errors[name])}" if row else "\n"
-        )
-        axes.set_title(_verbatim(name + cost), fontsize=10)
+        largest = float(np.abs(change[row, chosen]).max()) or 1.0
+        arm = np.minimum(2.0 * error[row, chosen], largest)  # a slope hardly known must not hide the others
+        low, high = (change[row, chosen] - arm).min(), (change[row, chosen] + arm).max()
+        axes.set_xlim(min(1.05 * low, 0.0), max(1.05 * high, 0.0))
+        axes.set_title(_verbatim(f"{found.outcomes[row]}\n{_cost(found, row)}"), fontsize=10)
         axes.grid(alpha=0.3, axis="x")
         axes.tick_params(axis="x", labelsize=8)
         axes.locator_params(axis="x", nbins=4)
@@ -106,6 +107,15 @@ def plot_sensitivities(result: Result, path: str | Path | None = None) -> Figure
     figure.supxlabel("change per hundredth of a variable's range, two standard errors", fontsize=9)
     _save(figure, path)
     return figure
+
+
+def _cost(found: Sensitivities, row: int) -> str:
+    """Return what the limit of an outcome costs, nothing for the objective."""
+    if row == 0:
+        return ""
+    name = found.outcomes[row]
+    value, error = found.multipliers[name], found.multiplier_errors[name]
+    return f"limit costs {with_error(abs(value), error)}" if value or error else "limit leaves room"
 
 
 def _draw_convergence(axes: Axes, result: Result, reference: float | None, label: str) -> None:
