@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 export OMP_NUM_THREADS ?= 1
 export PYTHONDONTWRITEBYTECODE ?= 1
 
-.PHONY: demo test suite lint format docs pictures reproduce-quick reproduce reproducing reproduction-check clean
+.PHONY: demo test suite test-doors lint format docs pictures reproduce-quick reproduce reproducing reproduction-check clean
 
 demo: .venv/.installed
 	$(BIN)/python examples/demo.py --out lcbo-demo
@@ -18,6 +18,13 @@ test: .venv/.installed-dev
 
 suite: .venv/.installed-dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# The tools of docs/doors.md, beside the packages of .venv; their tests are skipped in `make test`.
+DOORS := build/doors
+TOOLS := optuna optunahub openmdao gest-api xopt libensemble optimas ax-platform ray submitit
+
+test-doors: $(DOORS)/.installed
+	$(DOORS)/bin/python -m pytest -m "slow or not slow" tests/integrations tests/evaluation/test_formats.py
 
 lint: .venv/.installed-dev
 	$(BIN)/ruff check .
@@ -84,5 +91,13 @@ reproduction-check: .venv/.installed
 	$(INSTALL) -e '.[cma,mujoco]'
 	touch $@ .venv/.installed-cma .venv/.installed
 
+$(DOORS)/.installed: constraints-doors.txt .venv/.installed-dev
+	$(BIN)/python -m venv $(DOORS)
+	$(BIN)/python -c 'import site; print(f"import site; site.addsitedir({site.getsitepackages()[0]!r})")' \
+		> $$(echo $(DOORS)/lib/python*/site-packages)/shared.pth
+	$(DOORS)/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints.txt -c constraints-doors.txt $(TOOLS)
+	touch $@
+
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf .venv $(DOORS) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

@@ -97,7 +97,7 @@ def test_failed_and_pruned_trials_are_failures():
     study = optuna.create_study(sampler=sampler)
     study.optimize(broken, n_trials=20, catch=ValueError)
     states = [t.state.name for t in study.trials[:-1]]
-    failed = sampler._run._optimizer.log.n_failed
+    failed = sampler._run.optimizer.log.n_failed
     assert failed == sum(state != "COMPLETE" for state in states) > 0
 
 
@@ -128,7 +128,7 @@ def test_trials_of_others_are_data_and_enqueued_ones_cost_no_candidate():
     study.enqueue_trial({"x": 1.0, "y": 1.5})
     study.optimize(objective, n_trials=3)
     assert points(study)[1:] == points(plain)[:2]
-    optimizer = study.sampler._run._optimizer
+    optimizer = study.sampler._run.optimizer
     assert [e.role for e in optimizer.log.evaluations].count("data") == 1
 
 

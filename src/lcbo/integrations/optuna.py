@@ -7,7 +7,6 @@ elsewhere. So a study of any storage goes on after a crash, and several processe
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,10 +19,10 @@ from optuna.search_space import IntersectionSearchSpace
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
+from lcbo.integrations.following import Follower, Range
 from lcbo.methods.protocol import MethodSpec
 from lcbo.optimizer.optimizer import Optimizer
 from lcbo.problem import Constraint, Objective, Problem
-from lcbo.types import Candidate
 
 Space = Mapping[str, BaseDistribution]
 OBJECTIVE = "objective"
@@ -134,7 +133,7 @@ class LcboSampler(BaseSampler):
         key = (study._study_id, dict(space), names)
         if self._run is None or self._run.key != key:
             problem = Problem(
-                [_ends(each) for each in space.values()],
+                [_range(each).ends for each in space.values()],
                 [Constraint(f"c{i}", ub=0.0) for i in range(len(names))],
                 Objective(OBJECTIVE, maximize=study.direction == StudyDirection.MAXIMIZE),
                 **self._stated,  # type: ignore[arg-type]
@@ -144,33 +143,26 @@ class LcboSampler(BaseSampler):
         return self._run
 
 
-class _Run:
-    """An optimizer, and which trials its candidates are."""
+class _Run(Follower):
+    """Follows the trials of a study."""
 
     def __init__(self, key: Any, optimizer: Optimizer, space: Space, names: tuple[str, ...]) -> None:
+        super().__init__(optimizer, {name: _range(each) for name, each in space.items()})
         self.key = key
-        self._optimizer, self._space, self._names = optimizer, space, names
-        self._spare: list[Candidate] = []  # asked for and not handed out
-        self._own: dict[int, Candidate] = {}  # by number of the trial
+        self._space, self._names = space, names
         self._begun: set[int] = set()
         self._ended: set[int] = set()
-
-    def hand_out(self, number: int) -> dict[str, Any]:
-        """Return the parameters of a trial; none when the method has nothing to propose."""
-        self._begun.add(number)
-        if number not in self._own:  # where another thread has not presumed it
-            self._take(number)
-        return self._params(self._own[number]) if number in self._own else {}
 
     def follow(self, trials: Sequence[FrozenTrial], new: FrozenTrial) -> None:
         """Enter what has happened since the last time and before a new trial, in its order.
 
-        Every process that follows a study sees the same, so all propose the same candidates.
+        Every process that follows a study sees the same, so all propose the same candidates. A trial before
+        this one whose parameters cannot be seen yet is presumed to get the next.
         """
         news: list[Any] = []
         for trial in trials:
             sampling = trial.state == TrialState.RUNNING and trial.number < new.number and not trial.params
-            if trial.number not in self._begun and (sampling or self._has_parameters(trial)):
+            if trial.number not in self._begun and (sampling or self._is_point(trial)):
                 when = min(trial.datetime_start, new.datetime_start) if sampling else trial.datetime_start
                 news.append((when, trial.number, False, trial))
             if trial.number not in self._ended and trial.state.is_finished():
@@ -179,45 +171,20 @@ class _Run:
             if when > new.datetime_start:
                 break
             (self._ended if is_end else self._begun).add(number)
-            (self._end if is_end else self._begin)(trial)
+            if is_end:
+                params = trial.params if self._is_point(trial) else {}
+                self.end(number, params, self._outcomes(trial), f"the trial ended as {trial.state.name}")
+            elif trial.params:
+                self.begin(number, trial.params)
+            else:
+                self.hand_out(number)
+        self._begun.add(new.number)
 
-    def _ask(self) -> None:
-        if not self._spare:
-            self._spare = self._optimizer.ask() or self._optimizer.ask(1)
-
-    def _take(self, number: int) -> None:
-        self._ask()
-        if self._spare:
-            self._own[number] = self._spare.pop(0)
-
-    def _begin(self, trial: FrozenTrial) -> None:
-        """Note a trial of another process or of before, if it is a candidate of this run.
-
-        One whose parameters cannot be seen yet is presumed to get the next.
-        """
-        if not trial.params:
-            self._take(trial.number)
-            return
-        self._ask()
-        for candidate in self._spare:
-            if self._is_at(trial, candidate):
-                self._spare.remove(candidate)
-                self._own[trial.number] = candidate
-                return
-
-    def _end(self, trial: FrozenTrial) -> None:
-        candidate = self._own.pop(trial.number, None)
-        if candidate is not None and not self._is_at(trial, candidate):
-            self._spare.insert(0, candidate)
-            candidate = None
-        outcomes = self._outcomes(trial)
-        if candidate is not None and outcomes is None:
-            self._optimizer.tell(candidate.id, failed=f"the trial ended as {trial.state.name}")
-        elif candidate is not None and outcomes is not None:
-            self._optimizer.tell(candidate.id, outcomes, final=True)
-        elif outcomes is not None and self._has_parameters(trial):
-            point = [_number(each, trial.params[name]) for name, each in self._space.items()]
-            self._optimizer.include([(point, outcomes)])
+    def _is_point(self, trial: FrozenTrial) -> bool:
+        """Whether a trial has numbers for all parameters, within the ranges."""
+        known = trial.distributions
+        same = all(name in known and type(known[name]) is type(each) for name, each in self._space.items())
+        return same and self.covers(trial.params)
 
     def _outcomes(self, trial: FrozenTrial) -> dict[str, float] | None:
         """Return the values of a complete trial; constraints it did not set are left out."""
@@ -227,48 +194,11 @@ class _Run:
         named = {f"c{i}": found[name] for i, name in enumerate(self._names) if name in found}
         return {OBJECTIVE: trial.value, **named}
 
-    def _has_parameters(self, trial: FrozenTrial) -> bool:
-        """Whether a trial is a point of the space."""
-        for name, each in self._space.items():
-            if name not in trial.params or type(trial.distributions[name]) is not type(each):
-                return False
-            low, high = _ends(each)
-            if not low <= _number(each, trial.params[name]) <= high:
-                return False
-        return True
-
-    def _params(self, candidate: Candidate) -> dict[str, Any]:
-        pairs = zip(self._space.items(), candidate.x.tolist(), strict=True)
-        return {name: _value(each, number) for (name, each), number in pairs}
-
-    def _is_at(self, trial: FrozenTrial, candidate: Candidate) -> bool:
-        proposed = self._params(candidate)
-        return all(
-            name in trial.params and math.isclose(trial.params[name], value, rel_tol=1e-12)
-            for name, value in proposed.items()
-        )
-
 
 def _is_numeric(distribution: BaseDistribution) -> bool:
     return isinstance(distribution, FloatDistribution | IntDistribution)
 
 
-def _number(distribution: Any, value: float) -> float:
-    """Return a parameter as the optimizer sees it."""
-    if distribution.log:
-        return math.log(value) if value > 0.0 else -math.inf
-    return float(value)
-
-
-def _ends(distribution: Any) -> tuple[float, float]:
-    return _number(distribution, distribution.low), _number(distribution, distribution.high)
-
-
-def _value(distribution: Any, number: float) -> float | int:
-    """Return the parameter nearest to a number of the optimizer."""
-    value = math.exp(number) if distribution.log else number
-    low, high, step = distribution.low, distribution.high, distribution.step
-    if step is not None:
-        value = low + round((value - low) / step) * step
-    value = min(max(value, low), high)
-    return int(value) if isinstance(distribution, IntDistribution) else float(value)
+def _range(distribution: Any) -> Range:
+    integer = isinstance(distribution, IntDistribution)
+    return Range(distribution.low, distribution.high, distribution.log, distribution.step, integer)
