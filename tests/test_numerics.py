@@ -23,7 +23,7 @@ Function = Callable[[np.ndarray], tuple[float, list[float]]]
 
 
 def run(
-    fun: Function, dim: int = 4, budget: int = 30, method: str = "lcbo", m: int = 1, **arguments: Any
+    fun: Function, dim: int = 4, budget: int = 20, method: str = "lcbo", m: int = 1, **arguments: Any
 ) -> lcbo.Result:
     """Minimize ``fun`` on a unit cube under ``c_i <= 0`` and check what every answer must satisfy."""
     arguments = {"bounds": [(0.0, 1.0)] * dim, "constraints": [f"c{i} <= 0" for i in range(m)]} | arguments

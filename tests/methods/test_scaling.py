@@ -1,6 +1,7 @@
 """Units must not matter: rescaled inputs or outcomes leave the run unchanged in the unit cube."""
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -49,6 +50,12 @@ def trajectory(
     return lcbo.Problem(list(zip(LOW * inputs, HIGH * inputs, strict=True))).space.to_unit(result.history.X)
 
 
+@cache
+def plain(budget: int, noise: float = 0.0, deterministic: bool = False) -> np.ndarray:
+    """The run that all others of its kind are compared with."""
+    return trajectory(budget, noise=noise, deterministic=deterministic)
+
+
 POWERS = {
     "one input": {"inputs": 2.0 ** np.array([0, 20, 0, 0, 0])},
     "all inputs": {"inputs": 2.0 ** np.array([-30, 20, 3, -1, 7])},
@@ -65,13 +72,13 @@ POWERS = {
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 @pytest.mark.parametrize("factors", POWERS.values(), ids=POWERS)
 def test_power_of_two_changes_nothing(factors: dict[str, np.ndarray], noise: float) -> None:
-    np.testing.assert_array_equal(trajectory(40, noise=noise, **factors), trajectory(40, noise=noise))
+    np.testing.assert_array_equal(trajectory(40, noise=noise, **factors), plain(40, noise))
 
 
 @pytest.mark.parametrize("factors", POWERS.values(), ids=POWERS)
 def test_power_of_two_changes_nothing_without_noise(factors: dict[str, np.ndarray]) -> None:
     scaled = trajectory(40, deterministic=True, **factors)
-    np.testing.assert_array_equal(scaled, trajectory(40, deterministic=True))
+    np.testing.assert_array_equal(scaled, plain(40, deterministic=True))
 
 
 DECIMALS = {
@@ -89,7 +96,5 @@ DECIMALS = {
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 @pytest.mark.parametrize("factors", DECIMALS.values(), ids=DECIMALS)
 def test_millions_change_next_to_nothing(factors: dict[str, np.ndarray], noise: float) -> None:
-    """Until a run without noise has converged: then the rounding of the outputs is all it has to go by."""
-    budget = 80 if noise else 60
-    scaled = trajectory(budget, noise=noise, **factors)
-    np.testing.assert_allclose(scaled, trajectory(budget, noise=noise), atol=1e-4, rtol=0.0)
+    """Until a run has converged: then the rounding of the outputs is all it has to go by."""
+    np.testing.assert_allclose(trajectory(50, noise=noise, **factors), plain(50, noise), atol=1e-4, rtol=0.0)

@@ -8,8 +8,7 @@ import torch
 
 from lcbo.models.builder import WindowBuilder
 from lcbo.models.data import merge
-from lcbo.models.gp import BatchedGP, Hyperparameters
-from lcbo.models.grown import GrownGP
+from lcbo.models.gp import BatchedGP, GrownGP, Hyperparameters
 from lcbo.models.information import GradientInformation
 from lcbo.models.lattice import LatticeFit
 from lcbo.models.repeats import Repeats

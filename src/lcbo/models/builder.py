@@ -17,8 +17,7 @@ from lcbo.errors import ModelError, NumericalRescueWarning
 from lcbo.models.border import to_tensor
 from lcbo.models.data import Data, merge, weights
 from lcbo.models.fit import MapFit
-from lcbo.models.gp import BatchedGP, Hyperparameters
-from lcbo.models.grown import GrownGP
+from lcbo.models.gp import BatchedGP, GrownGP, Hyperparameters
 from lcbo.models.lattice import LatticeFit
 from lcbo.models.newton import WARM_FIT
 from lcbo.models.repeats import Repeats

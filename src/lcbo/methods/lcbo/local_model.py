@@ -273,7 +273,7 @@ class LocalModel:
         """
         assert self.now is not None
         gp = self.now.gp
-        if most is None or most >= len(gp.alpha):
+        if most is None or most >= self._archive.y.shape[1]:
             return gp
         unknown = to_array(gp.gradient(x)[1]) if self._unknown is None else self._unknown
         return gp.outputs(unknown.argsort(kind="stable")[-most:])
