@@ -300,7 +300,7 @@ def test_kkt_tolerance_stops_at_a_stationary_point():
 
 
 def test_method_with_nothing_more_to_propose_ends_the_run():
-    result = run(options={"stop_at": 2})
+    result = run(options={"stop_at": 2}, n_init=2)
     assert result.nfev == 5
     assert "nothing more" in result.reason
 
