@@ -57,6 +57,7 @@ def test_modules_named_by_the_algorithm_page_exist() -> None:
 @pytest.mark.parametrize(
     ("page", "section"),
     [
+        ("running", "Coming from SciPy"),
         ("running", "Many points at once, and by name"),
         ("running", "Values that know their error"),
         ("running", "Random simulations"),
