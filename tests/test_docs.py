@@ -1,5 +1,6 @@
 """The documentation is true: its code runs, its links lead somewhere, the reference is up to date."""
 
+import logging
 import re
 import runpy
 from pathlib import Path
@@ -73,4 +74,10 @@ def test_examples_of_a_section_run_as_they_stand(
     text = (ROOT / "docs" / f"{page}.md").read_text().partition(f"## {section}\n")[2].partition("\n## ")[0]
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert blocks
+    logger = logging.getLogger("lcbo")
+    before, level = list(logger.handlers), logger.level
     exec(compile(blocks[0], f"{page}.md", "exec"), {})
+    for handler in [handler for handler in logger.handlers if handler not in before]:
+        logger.removeHandler(handler)
+        handler.close()
+    logger.setLevel(level)
