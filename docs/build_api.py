@@ -50,6 +50,7 @@ GROUPS: dict[str, list[tuple[str, Any]]] = {
         ("lcbo.Evaluation", lcbo.Evaluation),
         ("lcbo.Candidate", "The name of an `Evaluation` that is pending, as `ask` returns it."),
         ("lcbo.Record", lcbo.Record),
+        ("lcbo.Measured", lcbo.Measured),
     ],
     "Methods of your own": [
         ("lcbo.Method", lcbo.Method),

@@ -1,5 +1,6 @@
 """The documentation is true: its code runs, its links lead somewhere, the reference is up to date."""
 
+import logging
 import re
 import runpy
 from pathlib import Path
@@ -51,3 +52,32 @@ def test_modules_named_by_the_algorithm_page_exist() -> None:
     assert named
     for module in named:
         assert (ROOT / "src" / "lcbo" / module).exists(), module
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("page", "section"),
+    [
+        ("running", "Coming from SciPy"),
+        ("running", "Many points at once, and by name"),
+        ("running", "Values that know their error"),
+        ("running", "Random simulations"),
+        ("running", "In a notebook and in a log"),
+        ("durable-runs", "Starting from evaluations made before"),
+        ("problem-file", "How to run your program: `[command]`"),
+    ],
+)
+def test_examples_of_a_section_run_as_they_stand(
+    page: str, section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / f"{page}.md").read_text().partition(f"## {section}\n")[2].partition("\n## ")[0]
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert blocks
+    logger = logging.getLogger("lcbo")
+    before, level = list(logger.handlers), logger.level
+    exec(compile(blocks[0], f"{page}.md", "exec"), {})
+    for handler in [handler for handler in logger.handlers if handler not in before]:
+        logger.removeHandler(handler)
+        handler.close()
+    logger.setLevel(level)

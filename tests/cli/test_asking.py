@@ -55,9 +55,8 @@ def test_the_output_of_ask_goes_back_to_tell_as_csv(lcbo, folder):
         writer = csv.DictWriter(file, results[0])
         writer.writeheader()
         writer.writerows(results)
-    assert (
-        "told 3; 3 of 20 evaluations ended, 1 pending" in lcbo("tell", "run.db", "--from", "done.csv").stderr
-    )
+    said = lcbo("tell", "run.db", "--from", "done.csv").stderr
+    assert "told 3, of which 1 failed (it, too, broke); 3 of 20 evaluations ended, 1 pending" in said
     assert "1 pending" in lcbo("tell", "run.db", "--from", "done.csv").stderr  # again: nothing happens
     run = library.open_run("run.db")
     history = run.history

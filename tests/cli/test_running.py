@@ -49,7 +49,9 @@ def test_resume_adds_budget_and_equals_one_long_run(lcbo):
 
 def test_device_may_change_when_a_run_goes_on(lcbo):
     lcbo("run", "g07", "--budget", 4, "--method", "sobol", "--device", "cpu", code=(0, 3))
-    lcbo("resume", "g07.db", "--budget", 6, "--device", "cuda", code=(0, 3))  # sobol computes nothing there
+    lcbo("resume", "g07.db", "--budget", 6, "--device", "cpu", code=(0, 3))
+    refused = lcbo("resume", "g07.db", "--budget", 8, "--device", "cuda", code=1).stderr
+    assert "device: expected 'cpu' with sobol, which has no model" in refused
     assert library.open_run("g07.db").status.ended == 6
 
 

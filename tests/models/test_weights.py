@@ -39,9 +39,8 @@ def test_posterior_is_that_of_a_dense_gaussian_process_with_these_errors():
     rng = np.random.default_rng(0)
     u, y, sem = rng.random((12, 2)), rng.standard_normal((12, 1)), rng.uniform(0.05, 0.8, (12, 1))
     unit = float(np.median(sem**2))
-    hyper = Hyperparameters(
-        "rbf", *(torch.tensor(v, dtype=torch.float64) for v in ([[0.5]], [1.3], [unit], [0.0]))
-    )
+    fixed = [torch.tensor(v, dtype=torch.float64) for v in ([[0.5]], [1.3], [unit], [0.0])]
+    hyper = Hyperparameters(*fixed, "rbf")
     builder = WindowBuilder(hyper, None, standardize=False, average_repeats=False, noise_var=(None,))
     model = builder.build(u, y, Repeats((None,)), refit=False, sem=sem)
 

@@ -39,7 +39,7 @@ def test_variable_names_come_from_the_mapping():
         ([(0, 5, "int")], "integer"),
         ([{1, 2}], "integer"),
         ([(0, 1j)], "pair of numbers"),
-        ([1.0, 2.0], "pair of numbers"),
+        ([1.0, 2.0], "pair per variable"),
         (3, "pair per variable"),
         ([], "pair per variable"),
         ("ab", "pair per variable"),
@@ -185,7 +185,7 @@ def test_scipy_equality_needs_a_tolerance():
 
 
 def test_scipy_constraint_of_another_length_is_refused():
-    problem = Problem(BOX, NonlinearConstraint(lambda x: x, 0, 1), fun=lambda x: x[0])
+    problem = Problem(BOX, NonlinearConstraint(lambda x: x, [0], 1), fun=lambda x: x[0])
     with pytest.raises(OutcomeError, match="expected 1 values"):
         problem.evaluate(np.zeros(2))
 

@@ -72,7 +72,7 @@ def test_run_goes_on_from_the_file_alone_or_with_the_users_problem(path):
 
 def test_problem_of_another_size_is_refused_by_name(path):
     begin(path, data=[([0.5, 1.0], {"f": 1.0})], x0=[0.5, 0.5]).close()
-    with pytest.raises(StoreError, match="problem.variables.x2: the run has none"):
+    with pytest.raises(StoreError, match="problem.variables.x3: the run has none"):
         Optimizer.open(path, Problem([(0, 1), (-2, 2), (0, 1)], ["c <= 0.5"], "f"))
 
 

@@ -146,7 +146,7 @@ def test_export(path, tmp_path):
     written = pd.read_csv(run.export(tmp_path / "run.csv"), index_col="id")
     np.testing.assert_array_equal(written["f"], run.history["f"])
     assert list(written.columns) == list(run.history.columns)
-    with pytest.raises(ArgumentError, match="ending in .csv or .parquet"):
+    with pytest.raises(ArgumentError, match="ending in .csv, .json or .parquet"):
         run.export(tmp_path / "run.xls")
     try:
         import pyarrow  # noqa: F401
