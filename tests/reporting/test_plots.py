@@ -52,7 +52,8 @@ def test_sensitivities_picture_names_outcomes_variables_and_costs(tmp_path):
         {"a": (0, 1), "b_$": (0, 2), "fixed": (1, 1)},
         ["room <= 0"],
         objective="cost $",
-        budget=16,
+        budget=30,
+        deterministic=True,
         progress=False,
     )
     figure = lcbo.plot_sensitivities(result, tmp_path / "slopes.png")
