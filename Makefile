@@ -20,11 +20,12 @@ suite: .venv/.installed-dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 # The tools of docs/doors.md, beside the packages of .venv; their tests are skipped in `make test`.
+# optimas brings mpi4py, which OpenMDAO would load even where there is no MPI.
 DOORS := build/doors
 TOOLS := optuna optunahub openmdao gest-api xopt libensemble optimas ax-platform ray submitit
 
 test-doors: $(DOORS)/.installed
-	$(DOORS)/bin/python -m pytest -m "slow or not slow" tests/integrations tests/evaluation/test_formats.py
+	OPENMDAO_USE_MPI=0 $(DOORS)/bin/python -m pytest -m "slow or not slow" tests/integrations tests/evaluation/test_formats.py
 
 lint: .venv/.installed-dev
 	$(BIN)/ruff check .

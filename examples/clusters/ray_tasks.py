@@ -40,7 +40,6 @@ if __name__ == "__main__":
         except ray.exceptions.RayError as error:
             optimizer.tell(candidate.id, failed=str(error).splitlines()[-1])
     result = optimizer.result(f"budget of {budget} spent")
-    print(
-        f"weight {result.fun:.3f}, stress {result.constr['stress']:.3f}, {result.nfail} of {result.nfev} failed"
-    )
+    print(f"weight {result.fun:.3f}, stress {result.constr['stress']:.3f}")
+    print(f"{result.nfail} of {result.nfev} failed")
     ray.shutdown()

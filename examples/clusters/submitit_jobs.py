@@ -44,6 +44,5 @@ if __name__ == "__main__":
                     else:
                         optimizer.tell(id, failed=str(error).strip().splitlines()[-1])
         result = optimizer.result(f"budget of {budget} spent")
-    print(
-        f"weight {result.fun:.3f}, stress {result.constr['stress']:.3f}, {result.nfail} of {result.nfev} failed"
-    )
+    print(f"weight {result.fun:.3f}, stress {result.constr['stress']:.3f}")
+    print(f"{result.nfail} of {result.nfev} failed")

@@ -41,7 +41,7 @@ def points(optimizer, count=5, seed=0):
     return np.clip(np.vstack([near, seen]), optimizer.problem.lb, optimizer.problem.ub)
 
 
-@pytest.mark.parametrize("method", ["lcbo", "scbo", "lcbo-matern"])
+@pytest.mark.parametrize("method", ["lcbo", "lcbo-matern", pytest.param("scbo", marks=pytest.mark.slow)])
 def test_view_equals_the_model_in_value_variance_and_gradient(method):
     options = {"kernel": "matern52"} if method == "lcbo-matern" else {}
     optimizer = run(method.removesuffix("-matern"), **options)

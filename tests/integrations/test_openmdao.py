@@ -1,3 +1,7 @@
+import importlib
+import tomllib
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -151,6 +155,13 @@ def test_other_exceptions_are_raised():
     problem.setup()
     with pytest.raises(ZeroDivisionError):
         problem.run_driver()
+
+
+def test_driver_is_an_entry_point():
+    stated = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    entry = stated["project"]["entry-points"]["openmdao_driver"]["lcbodriver"]
+    module, name = entry.split(":")
+    assert getattr(importlib.import_module(module), name) is LcboDriver
 
 
 def test_stored_run_goes_on(tmp_path):

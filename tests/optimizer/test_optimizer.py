@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from lcbo import ArgumentError, Objective, Optimizer, OutcomeError, Problem, TellError
+from lcbo import ArgumentError, Objective, Optimizer, OutcomeError, Problem, StoreError, TellError
 
 pytestmark = pytest.mark.usefixtures("uniform")
 
@@ -239,6 +239,35 @@ def test_data_as_arrays_equals_data_as_pairs(uniform):
     for (u, y), (u2, y2) in zip(uniform[0].included, uniform[1].included, strict=True):
         np.testing.assert_array_equal(u, u2)
         np.testing.assert_array_equal(y, y2)
+
+
+ALIKE = [pytest.param(name, marks=pytest.mark.slow) for name in ("cei", "scbo", "cmaes")]
+
+
+@pytest.mark.parametrize("method", ["lcbo", "cobyqa", "sobol", *ALIKE])
+def test_data_joins_a_run_under_way(method):
+    optimizer = Optimizer(Problem([(0, 2), (0, 1)], ["c <= 0.5"], "f"), method, budget=14, n_init=4)
+
+    def evaluate(x):
+        return {"f": float(x.sum()), "c": float(1.0 - x[0])}
+
+    while batch := optimizer.ask():
+        for candidate in batch:
+            optimizer.tell(candidate.id, evaluate(candidate.x))
+        optimizer.include([([1.0, 0.0], {"f": 1.0, "c": 0.0}), ([0.5, 0.5], {"f": 1.0})])
+    result = optimizer.result()
+    assert result.nfev == 14
+    assert (result.history.role == "data").sum() >= 4
+    assert result.fun_observed <= 1.0
+    optimizer.close()
+
+
+def test_data_cannot_join_a_run_with_a_file(quick_folder):
+    with (
+        Optimizer(PROBLEM, "uniform", store=quick_folder / "run.db") as optimizer,
+        pytest.raises(StoreError, match="at its beginning"),
+    ):
+        optimizer.include([([0.1, 0.0], {"f": 5.0})])
 
 
 def test_seed_is_recorded_and_drawn_when_not_given():
