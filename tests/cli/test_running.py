@@ -279,7 +279,7 @@ def test_a_missing_program_ends_the_run_at_once(lcbo, folder, run):
     assert "the first evaluation ended with a programming error: the command cannot be started" in done.stderr
     assert "a-program-that-is-not-there" in done.stderr
     status = library.open_run(folder / "program.db").status
-    assert (status.ended, status.pending) == (0, 3)
+    assert (status.ended, status.pending) == (0, 5)
 
 
 def test_the_traceback_of_a_broken_function_is_shown(lcbo, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -33,7 +34,9 @@ def archive(outputs: list[float | None], u: np.ndarray | None = None) -> Archive
 def window_of(dim: int, per_variable: float | str | None, limit: int | None, level: float = 0.0) -> Window:
     regime = NoiseRegime()
     regime.level = level
-    return Window(dim, LcboOptions(window=per_variable, window_limit=limit), regime)
+    return Window(
+        dim, LcboOptions(window=per_variable, window_limit=limit), regime, SimpleNamespace(starts=[0])
+    )
 
 
 @pytest.mark.parametrize(

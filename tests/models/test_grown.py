@@ -73,7 +73,7 @@ def test_a_builder_keeps_the_base_until_the_next_fit(shared: bool) -> None:
         window = slice(start, start + 16)
         lasting = np.arange(start, start + 16) < 16
         lasting &= np.arange(start, start + 16) >= 4
-        found = with_base.build(u[window], y[window], repeats, start == 0, lasting).gp
+        found = with_base.build(u[window], y[window], repeats, start == 0, lasting=lasting).gp
         expected = without.build(u[window], y[window], repeats, start == 0).gp
         assert isinstance(found, GrownGP) == (not shared or start < 2)
         for one, other in zip(found.predict(z), expected.predict(z), strict=True):

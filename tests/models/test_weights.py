@@ -6,6 +6,7 @@ import torch
 
 import lcbo
 from lcbo import Measured, OutcomeError, Problem
+from lcbo.methods.confirmation import Confirmed
 from lcbo.methods.lcbo.method import Lcbo
 from lcbo.models.builder import WindowBuilder
 from lcbo.models.data import merge, weights
@@ -73,7 +74,8 @@ def test_errors_reach_the_model_and_are_kept(tmp_path):
     result = noisy(path)
     assert result.nfail == 0
     optimizer = lcbo.Optimizer.inspect(path)
-    method = optimizer._method
+    assert isinstance(optimizer._method, Confirmed)
+    method = optimizer._method.method
     assert isinstance(method, Lcbo)
     sem = method.archive.sem(range(24))
     told = [dict(e.sem) for e in lcbo.open_run(path).log.evaluations]

@@ -48,7 +48,7 @@ def test_slopes_of_a_plane_are_in_user_units_and_a_fixed_variable_has_none():
     assert np.isnan(found.errors[:, 1]).all()
     assert found.multipliers == pytest.approx({"c": 0.5}, rel=1e-3)
     frame = found.to_frame()
-    assert frame.loc[("c", "x2"), "slope"] == pytest.approx(-0.06, rel=1e-4)
+    assert frame.loc[("c", "x3"), "slope"] == pytest.approx(-0.06, rel=1e-4)
 
 
 def test_a_maximized_objective_and_a_lower_limit_keep_their_signs():

@@ -279,7 +279,8 @@ class BatchedGP:
 
     def followed(self) -> BatchedGP:
         """The same posterior in tensors that autograd may use; models are built in inference mode."""
-        plain = copy(self)
+        plain = BatchedGP.__new__(BatchedGP)  # with its factor whole, however this one keeps it
+        plain.complete = self.complete
         plain.u, plain.present, plain.noise = self.u.clone(), self.present.clone(), self.noise.clone()
         plain.factor, plain.alpha = self.factor.clone(), self.alpha.clone()
         names = ("lengthscale", "outputscale", "noise_var", "mean")
@@ -331,7 +332,7 @@ class BatchedGP:
         spread = torch.cholesky_inverse(cholesky(white.mT @ white + torch.diag(prior)))
         trend = spread @ (columns.mT @ self.alpha[..., None])
         residual = self.alpha - self.unwhiten(white @ trend).squeeze(-1)
-        unit = torch.eye(d + 1, dtype=u.dtype, device=u.device)[:, 1:]
+        unit = torch.diag(u.new_ones(d + 1))[:, 1:]
         left = unit - white.mT @ tangent
         mean = (residual[:, None, :] @ slope).squeeze(-2) + trend[:, 1:, 0]
         cov = self.prior_gradient_cov(d) - tangent.mT @ tangent + left.mT @ spread @ left
@@ -371,7 +372,7 @@ class BatchedGP:
         It takes the inverse covariance alone: with ``c = diag(K^-1)`` the error is ``alpha / c``, and its
         variance, the noise included, ``1 / c``.
         """
-        identity = torch.eye(len(self.u), dtype=self.u.dtype, device=self.u.device)
+        identity = torch.diag(self.u.new_ones(len(self.u)))
         weight = self.whiten(identity.expand(len(self.factor), -1, -1)).square().sum(-2)
         return LeftOut(
             error=(self.alpha / weight).masked_fill(~self.present, torch.nan),
@@ -463,7 +464,12 @@ class BatchedGP:
     def _weights(self, y: Tensor) -> Tensor:
         """``alpha = K^-1 (y - mean)``, zero where an outcome is missing."""
         residual = torch.where(self.present, y - self.hyper.mean[:, None], 0.0).unsqueeze(-1)
-        return self.unwhiten(self.whiten(residual)).squeeze(-1)
+        return self._solve(residual).squeeze(-1)
+
+    def _solve(self, rhs: Tensor) -> Tensor:
+        """``K^-1 rhs``."""
+        portions = _portions(len(self.factor), self.factor.shape[-1] ** 2)
+        return _joined([torch.cholesky_solve(rhs[rows], self.factor[rows]) for rows in portions])
 
 
 class GrownGP(BatchedGP):
@@ -502,6 +508,9 @@ class GrownGP(BatchedGP):
         n = self._beside.shape[-2]
         below = torch.linalg.solve_triangular(self._corner.mT, rhs[:, n:], upper=True)
         return torch.cat([self._base.unwhiten(rhs[:, :n] - self._beside @ below), below], -2)
+
+    def _solve(self, rhs: Tensor) -> Tensor:
+        return self.unwhiten(self.whiten(rhs))
 
     def _pick(self, rows: slice | NDArray[np.intp]) -> None:
         self._base = self._base.outputs(rows)

@@ -51,8 +51,7 @@ class Basins:
         feasible = violation == 0.0
         value = np.where(feasible, y[:, 0] / scale[0], np.inf) if feasible.any() else violation
         best = np.minimum.accumulate(value)
-        gained = best[-1 - PAUSE * setup.dim] - best[-1]
-        if feasible.any() and step <= SHORT and gained <= COUNTS:
+        if feasible.any() and step <= SHORT and best[-1 - PAUSE * setup.dim] <= best[-1] + COUNTS:
             return True
         return told > PATIENCE * setup.dim and bool(best[-1 - PATIENCE * setup.dim] <= best[-1])
 
