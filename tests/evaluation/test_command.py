@@ -10,6 +10,7 @@ import pytest
 import lcbo
 from lcbo import ArgumentError, Command, EvaluationError, OutcomeError, Problem, TooManyFailuresError
 from lcbo.evaluation import processes
+from lcbo.evaluation.command.search import end_of
 from lcbo.evaluation.evaluate import evaluate
 from lcbo.types import Evaluation
 
@@ -162,8 +163,13 @@ def test_long_output_is_not_read_whole_into_the_reason(tmp_path):
 def test_endless_output_fails_the_evaluation(tmp_path, monkeypatch, run, file):
     monkeypatch.setattr("lcbo.evaluation.command.command.OUTPUT_LIMIT", 1 << 20)
     fields = {"output": file} if file == "out.json" else {}
+    run = f"ulimit -f 1000000; {run}"  # a gigabyte, for the sake of the disk
     reason = evaluated(problem_of(tmp_path, run=run, keep="none", **fields), 1.0, 1.0)
     assert reason.startswith(f"{file}: more than 1 MB of output")
+
+
+def test_a_file_without_an_end_is_not_waited_for():
+    assert end_of("/dev/zero", 50) == "\0" * 50
 
 
 def test_output_limit_is_64_mb():

@@ -252,8 +252,7 @@ class Command:
                 code = self._watched(process, place)
             finally:
                 if process.returncode is None:
-                    kill_tree(process.pid)
-                    process.wait()
+                    _stop(process)
                 else:
                     kill_members(process.pid)  # what it left running in the background
         if shell and code == NOT_FOUND:
@@ -270,12 +269,14 @@ class Command:
         while True:
             left = until - time.monotonic()
             if left <= 0.0:
+                _stop(process)  # before its output is read, which it would go on writing
                 reason = f"timeout: the command did not end within {self.timeout:g} s"
                 raise EvaluationError(reason + last_lines(place))
             with suppress(subprocess.TimeoutExpired):
                 process.wait(min(left, _LOOK))
             for path in map(place.joinpath, files):
                 if path.is_file() and path.stat().st_size > OUTPUT_LIMIT:
+                    _stop(process)
                     size = f"{OUTPUT_LIMIT >> 20} MB"
                     raise EvaluationError(f"{path.name}: more than {size} of output{last_lines(place)}")
             if process.returncode is not None:
@@ -298,6 +299,12 @@ class Command:
         if broken := not_finite(numbers):
             raise EvaluationError(broken)
         return read
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End a program and everything it started."""
+    kill_tree(process.pid)
+    process.wait()
 
 
 def _check_fields(command: Command) -> None:

@@ -126,7 +126,8 @@ def _matched(name: str, pattern: str, file: str, found: str | None) -> float:
 def last_lines(place: Path) -> str:
     """Return the last lines of stderr, or of stdout where that is empty, as the end of a message."""
     for file in (STDERR, STDOUT):
-        text = text_of(place, file)[-_LAST_CHARACTERS:].strip() if (place / file).exists() else ""
+        path = place / file
+        text = search.end_of(path, 4 * _LAST_CHARACTERS)[-_LAST_CHARACTERS:].strip() if path.exists() else ""
         if text:
             name = file.removesuffix(".txt")
             return f"; {name} ends with:\n" + "\n".join(text.splitlines()[-_LAST_LINES:])
