@@ -32,6 +32,7 @@ NOISES = (0.1, 0.01)
 CONFIDENCES = (0.9, 0.99)
 BINS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99, 1.0)
 ENOUGH = 20  # runs in a bin that is judged
+DRAWN = 5  # runs in a bin that is drawn
 QUADRATIC_SD = 0.02
 
 Row = dict[str, Any]
@@ -209,22 +210,21 @@ def print_bins(rows: Sequence[Row]) -> None:
 
 
 def draw(rows: Sequence[Row], path: Path) -> None:
-    """Draw stated against true frequency."""
+    """Draw stated against true frequency, with one standard error, in bins of some runs."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(4.6, 4.2), layout="constrained")
+    figure = Figure(figsize=(5.0, 4.0), layout="constrained")
     axes = figure.add_subplot()
     axes.plot([0, 1], [0, 1], color="0.6", lw=1, zorder=0)
     for kind, mark in zip(sorted({(row["method"], row["rule"]) for row in rows}), "os^vD", strict=False):
-        points = np.array(bins([row for row in rows if (row["method"], row["rule"]) == kind]))
+        mine = bins([row for row in rows if (row["method"], row["rule"]) == kind])
+        points = np.array([point for point in mine if point[3] >= DRAWN]).reshape(-1, 4)
         name = f"{kind[0]}, " + ("confirmed" if kind[1] == "confirmed" else f"by the {kind[1]}")
+        name += f" ({', '.join(str(int(n)) for n in points[:, 3])} runs)"
         axes.errorbar(points[:, 0], points[:, 1], points[:, 2], fmt=mark, ms=5, capsize=2, label=name)
-        for stated, true, _, n in points:
-            axes.annotate(
-                f"{int(n)}", (stated, true), xytext=(5, -10), textcoords="offset points", fontsize=7
-            )
-    axes.set(xlabel="stated probability of feasibility", ylabel="truly feasible answers", ylim=(-0.02, 1.04))
-    axes.legend(loc="upper left", frameon=False)
+    axes.set(xlabel="stated probability of feasibility", ylabel="truly feasible answers")
+    axes.set(xlim=(0.5, 1.01), ylim=(0.5, 1.03))
+    axes.legend(loc="lower left", frameon=False)
     figure.savefig(path, dpi=150)
 
 
