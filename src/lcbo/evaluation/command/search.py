@@ -15,7 +15,7 @@ READ_LIMIT = 64 << 20  # bytes from the end of a file
 
 
 def end_of(path: str | Path, limit: int = READ_LIMIT) -> str:
-    """Return the text of a file, of a huge one the last ``limit`` bytes; one that grows has no end to wait for."""
+    """Return the text of a file, of a huge one the last ``limit`` bytes; one that grows is not waited for."""
     with open(path, "rb") as stream:
         stream.seek(max(0, stream.seek(0, 2) - limit))
         return stream.read(limit).decode(errors="replace")
