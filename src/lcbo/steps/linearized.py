@@ -97,8 +97,9 @@ class LinearizedStep(Step):
         return self.landing.carried(local, length)
 
     def failed(self) -> None:
-        """Forget what was expected at the end of the step: the run lands elsewhere."""
+        """Forget what was expected at the end of the step, and take shorter ones."""
         self.landing.expected = None
+        self.radius.now = max(0.5 * self.radius.now, self.radius.least)
 
     def restart(self) -> None:
         """Start with the first radius and without landings."""

@@ -19,9 +19,9 @@ from lcbo.scaling import Scaling
 from lcbo.types import Array
 
 SHORT = 1e-3  # a step in the working cube
-PAUSE = 3  # evaluations per variable in which a converged descent gains nothing that counts
+PAUSE = 3, 20  # evaluations per variable, and at least: a converged descent gains nothing that counts in them
 COUNTS = 1e-8  # of the objective's scatter over the run
-PATIENCE = 10  # evaluations per variable in which a stalled descent finds nothing better at all
+PATIENCE = 10, 60  # likewise: a stalled descent finds nothing better at all
 AROUND = 0.25  # half-width of a design around the best point, in the working cube
 LEAST = 5  # evaluations per variable beyond its design that a descent is worth beginning with
 
@@ -43,7 +43,8 @@ class Basins:
         setup, since = self._setup, self.starts[-1]
         ids = self._archive.recent(None, since)
         told = len(ids) - setup.n_init
-        if told <= PAUSE * setup.dim:
+        pause, patience = (max(each * setup.dim, least) for each, least in (PAUSE, PATIENCE))
+        if told <= pause:
             return False
         scale = Scaling.of(self._archive.y[self._archive.recent(None)]).std
         y = self._archive.y[ids]
@@ -51,9 +52,9 @@ class Basins:
         feasible = violation == 0.0
         value = np.where(feasible, y[:, 0] / scale[0], np.inf) if feasible.any() else violation
         best = np.minimum.accumulate(value)
-        if feasible.any() and step <= SHORT and best[-1 - PAUSE * setup.dim] <= best[-1] + COUNTS:
+        if feasible.any() and step <= SHORT and best[-1 - pause] <= best[-1] + COUNTS:
             return True
-        return told > PATIENCE * setup.dim and bool(best[-1 - PATIENCE * setup.dim] <= best[-1])
+        return told > patience and bool(best[-1 - patience] <= best[-1])
 
     def worth_another(self, budget: int | None) -> bool:
         """Whether what is left of a budget is enough to begin again and come down to something."""

@@ -11,6 +11,7 @@ RIDGE = 1e-4  # of a slope, in standardized moves: separable points alone would 
 FRACTION = 0.25  # of the way from the last success to the first failure: most steps should succeed
 ROUNDS = 15  # of Newton's method
 NEIGHBORS = 6  # successes per variable that the wall is drawn against
+FEW = 3  # failures are no wall: anything can be told apart from so few points
 BEHIND = 0.8  # of the failures near must lie behind it; failures here and there are no wall
 
 
@@ -33,7 +34,7 @@ def wall(z: Array, succeeded: Array, failed: Array) -> tuple[Array, float] | Non
     near = np.argsort(far, kind="stable")[: NEIGHBORS * len(z)]
     reach = np.linalg.norm(failed - z, axis=1)
     inside, outside = succeeded[near] - z, failed[reach <= 2.0 * far[near[-1]] + 1e-12] - z
-    if not len(outside):
+    if len(outside) < FEW:
         return None
     normal = _discriminant(inside, outside)
     if normal is None:

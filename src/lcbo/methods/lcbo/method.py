@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
-from lcbo.methods.base.archive import PENDING, TOLD
+from lcbo.methods.base.archive import FAILED, PENDING, TOLD
 from lcbo.methods.base.builders import window_builder
 from lcbo.methods.base.queued import Point, QueuedMethod
 from lcbo.methods.lcbo.basins import Basins
@@ -53,7 +54,6 @@ class Lcbo(QueuedMethod):
         self.step = STEPS[options.step](options)
         explorer = make_explorer(options.explorer, options.explorer_options)
         self.explore = Exploration(explorer, self.model, self.step, self.archive, setup, options)
-        self.restart = retreat
         self._kept: dict[str, NoiseRegime | LocalModel | Step] = {
             "regime": self.regime,
             "model": self.model,
@@ -65,9 +65,13 @@ class Lcbo(QueuedMethod):
     @torch.inference_mode()
     def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:
         """Return new proposals without blocking; see the protocol."""
+        wary = self.options.avoid_failures and bool((self.archive.status == FAILED).any())
+        if wary and self._queue and self._lost():
+            self._queue = []  # nothing is to be learned around a point that cannot be evaluated
         if not self._queue and self._may_step(eager=n is not None):
             self._iterate()
-        points, further = self._take(n, most)
+        alone = wary and n is None and bool(self._queue) and self._queue[0][1] == "iterate"
+        points, further = self._take(1 if alone else n, most)
         if further:
             points += [(u, "explore") for u in self._further(further, [u for u, _ in points])]
         proposals = [self._propose(u, role) for u, role in points]
@@ -96,17 +100,27 @@ class Lcbo(QueuedMethod):
         """Return the best point told so far at first, then a step from the iterate, or the way back."""
         if self.iterate is None:
             return Iterate.start(self.archive.u[self.best(self.basins.starts[-1])])
-        restarted = self.restart(self.iterate, self.archive, self._open_ids)
-        if restarted is not None:
+        here, back = self.iterate, retreat(self.iterate, self.archive, self._open_ids)
+        if back is not None:
             self.step.failed()
-            return restarted
+            if not self.options.avoid_failures:
+                return back
+            here = Iterate.start(
+                here.u - here.step
+            )  # from the last good point, with what the failures taught
         spent = None if self.setup.budget is None else self.archive.size / self.setup.budget
-        warp, here = self.model.frame.warp, self.iterate
+        warp = self.model.frame.warp
         local = self.model.at(warp.bent(here.u))
         self.model.doubt(local.u)
         last_step = local.u - warp.bent(here.u - here.step)
         moved = warp.straight(self.step(local, last_step, self.iteration, spent).u)
         return Iterate(moved, moved - here.u)
+
+    def _lost(self) -> bool:
+        """Whether every evaluation at the iterate has failed, while others of its batch are still to come."""
+        if self.iterate is None or any(np.array_equal(u, self.iterate.u) for u, _ in self._queue):
+            return False
+        return retreat(self.iterate, self.archive, self._open_ids) is not None
 
     def _finished(self) -> bool:
         """Whether there is nothing more to find here, and budget enough to look elsewhere.
