@@ -83,7 +83,7 @@ def _read_variable(argument: str, entry: Any) -> Variable:
     if not listed or len(entry) != 2 or not all(map(is_number, entry)):
         raise ArgumentError(argument, _CATEGORIES, described(entry))
     try:
-        return Variable(*map(float, entry))
+        return Variable(float(entry[0]), float(entry[1]))
     except ArgumentError as error:
         raise ArgumentError(argument, error.expected, error.got) from None
 

@@ -127,15 +127,14 @@ def _answer(run: StoredRun, result: Result, tightest: list[Constraint]) -> str:
     share = np.zeros(problem.n_variables)
     share[problem.free] = problem.space.to_unit(result.x)
     rows = [
-        (breakable(name), number(x), place(s) if free else "fixed", number(low), number(high), kind)
-        for name, x, s, free, low, high, kind in zip(
-            *(problem.variables, result.x, share, problem.free, problem.lb, problem.ub, problem.kinds),
-            strict=True,
+        [breakable(name), number(x), place(s) if free else "fixed", number(low), number(high)]
+        for name, x, s, free, low, high in zip(
+            problem.variables, result.x, share, problem.free, problem.lb, problem.ub, strict=True
         )
     ]
-    head, numeric = ("variable", "value", "between its bounds", "low", "high", "kind"), (1, 3, 4)
-    if not any(problem.kinds):
-        head, rows = head[:-1], [row[:-1] for row in rows]
+    head, numeric = ["variable", "value", "between its bounds", "low", "high"], (1, 3, 4)
+    if any(problem.kinds):
+        head, rows = [*head, "kind"], [[*row, kind] for row, kind in zip(rows, problem.kinds, strict=True)]
     design = table(head, rows[:_ROWS], numeric)
     at_bound = int(((share <= 0.001) | (share >= 0.999))[problem.free].sum())
     if len(rows) > _ROWS:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from lcbo.methods.base.archive import PENDING, TOLD
@@ -13,6 +15,7 @@ from lcbo.methods.base.queued import Point, QueuedMethod
 from lcbo.methods.lcbo.basins import Basins
 from lcbo.methods.lcbo.evidence import PLAIN
 from lcbo.methods.lcbo.exploration import Exploration, make_explorer
+from lcbo.methods.lcbo.integers import Integers
 from lcbo.methods.lcbo.local_model import LocalModel, Window
 from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.lcbo.regime import BatchSizes, NoiseRegime, retreat
@@ -53,6 +56,7 @@ class Lcbo(QueuedMethod):
         self.step = STEPS[options.step](options)
         explorer = make_explorer(options.explorer, options.explorer_options)
         self.explore = Exploration(explorer, self.model, self.step, self.archive, setup, options)
+        self.integers = None if setup.grid is None else Integers(setup.grid, self.model, self.archive)
         self.restart = retreat
         self._kept: dict[str, NoiseRegime | LocalModel | Step] = {
             "regime": self.regime,
@@ -104,8 +108,16 @@ class Lcbo(QueuedMethod):
         warp, here = self.model.frame.warp, self.iterate
         local = self.model.at(warp.bent(here.u))
         self.model.doubt(local.u)
+        if self.integers is not None:
+            reach = self.step.info(self.iteration)["step"]
+            best = self.archive.u[self.best(self.basins.starts[-1])]
+            jumped = self.integers.jump(here.u, local, reach, best)
+            if jumped is not None:
+                self.step.jumped(float(np.linalg.norm(warp.bent(jumped) - local.u)))
+                return Iterate(jumped, jumped - here.u)
+            local = replace(local, held=self.integers.mask)
         last_step = local.u - warp.bent(here.u - here.step)
-        moved = warp.straight(self.step(local, last_step, self.iteration, spent).u)
+        moved = self.setup.snapped(warp.straight(self.step(local, last_step, self.iteration, spent).u))
         return Iterate(moved, moved - here.u)
 
     def _finished(self) -> bool:
