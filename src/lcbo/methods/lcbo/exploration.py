@@ -89,16 +89,17 @@ class Exploration:
         """Return the points with uniform ones of the box for those that would be evaluated again.
 
         With few variables the best probes are often corners of the box, the same for every iteration that
-        has not moved.
+        has not moved. Where the integers nearby have all been evaluated, the box grows.
         """
         straight, distinct = self._model.frame.warp.straight, list[Array]()
         taken = known
         for point in points:
-            for _ in range(TRIES):
+            for tries in range(TRIES):
                 u = self._setup.snapped(straight(point))
                 if not (self._archive.holds(u) or (taken == u).all(1).any()):
                     break
-                point = np.clip(z + delta * rng.uniform(-1.0, 1.0, len(z)), 0.0, 1.0)
+                wide = delta if self._setup.grid is None else delta * (1.0 + tries)
+                point = np.clip(z + wide * rng.uniform(-1.0, 1.0, len(z)), 0.0, 1.0)
             distinct.append(point)
             taken = np.concatenate([taken, [u]])
         return np.array(distinct)

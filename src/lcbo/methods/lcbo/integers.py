@@ -1,7 +1,7 @@
 """The integers of the next iterate: a step moves everything else, and the integers jump from place to place.
 
 A step that rounds to where it began would stall, and one that rounds across a limit would be infeasible. So
-integers are held during a step. Before it, every neighbor of the present ones, and those nearest to where the
+integers are held during a step. Before it, the neighbors of the present ones, and those nearest to where a
 step would lead if they were continuous, are compared by the model: each with the best that the other
 variables can do there. The run jumps where that promises more than staying.
 """
@@ -11,17 +11,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lcbo.methods.base.archive import Archive
 from lcbo.methods.lcbo.local_model import LocalModel
 from lcbo.problem.space import Grid
 from lcbo.steps.linearized import convex_part, linearized_step
-from lcbo.steps.step import LocalPosterior
+from lcbo.steps.step import Iterate, LocalPosterior
 from lcbo.types import Array
 
 WEIGHT = 1e2  # of a violation against the objective, both as distances
 GAIN = 1e-3  # of an output's deviation in the window: what a jump has to promise
-FARTHEST = 0.1  # that the other variables move along with a jump; farther the model knows nothing
+REACH = 0.2  # that the other variables move along with a jump, at most: they follow the integers far
 MOST = 10  # integers whose neighbors are compared, those that a continuous step would move most
 ROUNDS = 3  # neighbors of neighbors
 KNOWN = 5  # evaluations per variable with the same integers, after which only the best is returned to
@@ -48,16 +49,13 @@ class Integers:
             radius: of the next step.
             best: best point evaluated.
         """
-        grid, warp = self._grid, self._model.frame.warp
-        up, down = (warp.bent(grid.shifted(u, np.full(len(u), side))) for side in (1.0, -1.0))
-        gap = np.where(grid.mask, np.maximum(abs(up - local.u), abs(down - local.u)), 0.0)
-        length = max(radius, min(float(gap.max()), FARTHEST))
+        grid, warp, length = self._grid, self._model.frame.warp, max(radius, REACH)
         relaxed = linearized_step(local, np.zeros(len(local.values)), length)
-        promising = np.where(grid.mask, abs(relaxed) / np.maximum(gap, 1e-300), -1.0)
-        moving = np.argsort(-promising, kind="stable")[: min(MOST, int(grid.mask.sum()))]
+        order = np.argsort(np.where(grid.mask, -abs(relaxed), np.inf), kind="stable")
+        moving = order[: min(MOST, int(grid.mask.sum()))]
         seen = {u[grid.mask].tobytes()}
-        stay, landed = self._landing(u, length)
-        merit, found = stay - GAIN, u
+        staying, landed = self._landing(u, length)
+        merit, found = staying - GAIN, u
         around = [grid.snap(warp.straight(local.u + relaxed)), *self._neighbors(u, moving)]
         for _ in range(ROUNDS):
             before = found
@@ -75,7 +73,12 @@ class Integers:
             around = self._neighbors(found, moving)
         return None if found is u else landed
 
-    def _neighbors(self, u: Array, moving: Array) -> list[Array]:
+    def back(self, iterate: Iterate, halfway: Iterate) -> Iterate:
+        """Return the way back from an iterate that failed; integers go all of it, as half may round to none."""
+        u = self._grid.snap(np.where(self.mask, iterate.u - iterate.step, halfway.u))
+        return Iterate(u, np.where(self.mask, 0.0, halfway.step))
+
+    def _neighbors(self, u: Array, moving: NDArray[np.intp]) -> list[Array]:
         """Return the points one integer away, upwards and downwards, for each of some coordinates."""
         steps = np.eye(len(u))[moving]
         return [self._grid.shifted(u, side * step) for step in steps for side in (1.0, -1.0)]
@@ -87,7 +90,7 @@ class Integers:
         return count < KNOWN * len(u) or bool((best[mask] == u[mask]).all())
 
     def _landing(self, u: Array, length: float) -> tuple[float, Array]:
-        """Return what the model promises after the best step of a length with the integers of ``u``, and where."""
+        """Return what the model promises after a step with the integers of ``u``, and where it leads."""
         warp, mask = self._model.frame.warp, self._grid.mask
         local = replace(self._model.at(warp.bent(u)), held=mask)
         step = linearized_step(local, np.zeros(len(local.values)), length)

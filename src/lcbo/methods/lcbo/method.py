@@ -99,11 +99,11 @@ class Lcbo(QueuedMethod):
     def _next_iterate(self) -> Iterate:
         """Return the best point told so far at first, then a step from the iterate, or the way back."""
         if self.iterate is None:
-            return Iterate.start(self.archive.u[self.best(self.basins.starts[-1])])
+            return Iterate.start(self.setup.snapped(self.archive.u[self.best(self.basins.starts[-1])]))
         restarted = self.restart(self.iterate, self.archive, self._open_ids)
         if restarted is not None:
             self.step.failed()
-            return restarted
+            return restarted if self.integers is None else self.integers.back(self.iterate, restarted)
         spent = None if self.setup.budget is None else self.archive.size / self.setup.budget
         warp, here = self.model.frame.warp, self.iterate
         local = self.model.at(warp.bent(here.u))
