@@ -3,8 +3,12 @@ import pytest
 
 import lcbo
 from lcbo import ArgumentError, Problem, Variable
+from lcbo.cli.screen import design
+from lcbo.evaluation.command.problem_file import read_problem_file
 from lcbo.optimizer.sensitivity import explain
 from lcbo.problem.sources import describe_problem, plain_problem
+from lcbo.reporting.format import summary
+from lcbo.reporting.report import report
 
 MIXED = {
     "k": Variable(1e-6, 1.0, log=True),
@@ -115,3 +119,47 @@ def test_slopes_at_the_answer_follow_the_chain_rule():
     found = explain(optimizer.log, optimizer.belief(at)).sensitivities
     np.testing.assert_allclose(found.slopes[0], [3.0 / 0.01, 2.0], rtol=1e-3)
     np.testing.assert_allclose(found.changes()[0][0], [0.03 * np.log(1e4), 0.08], rtol=1e-3)
+
+
+def test_log_scale_finds_what_is_spread_over_decades():
+    def fun(x):
+        return {"f": float(np.square(np.log10(x) + 4.0).sum())}
+
+    within = {}
+    for log in (True, False):
+        bounds = [Variable(1e-6, 1.0, log=log)] * 10
+        result = lcbo.minimize(fun, bounds, (), "f", budget=100, rng=0, deterministic=True)
+        within[log] = bool(np.all(np.abs(result.x / 1e-4 - 1.0) <= 0.05))
+    assert within == {True: True, False: False}
+
+
+FILE = """
+objective = "f"
+deterministic = true
+[variables]
+n = { low = 1, high = 9, integer = true }
+k = { low = 1e-6, high = 1, log = true, count = 2 }
+x = [0, 1]
+[command]
+run = "echo {{ n }} {{ k1 }} {{ k2 }} {{ x }}"
+patterns = { f = '^(\\d+) ' }
+"""
+
+
+def test_problem_file_report_and_status_know_the_kinds(tmp_path):
+    (tmp_path / "design.toml").write_text(FILE)
+    problem = read_problem_file(tmp_path / "design.toml").problem
+    assert problem.kinds == ("integer", "log", "log", "")
+    assert summary(problem) == "minimize f over 4 variables (1 integer, 2 log)"
+    point = problem.space.middle
+    assert problem.evaluate(point) == {"f": 5.0}  # and no decimal point
+    assert design(problem, point).columns[-1].header == "kind"
+    with lcbo.Optimizer(problem, "sobol", budget=3, store=tmp_path / "run.db") as optimizer:
+        for candidate in optimizer.ask(3):
+            optimizer.tell(candidate.id, {"f": candidate.x[0]})
+    page = report(lcbo.open_run(tmp_path / "run.db"))
+    assert "<td>log</td>" in page
+    assert "4 (1 integer, 2 log)" in page
+    (tmp_path / "wrong.toml").write_text(FILE.replace("1e-6", "0"))
+    with pytest.raises(ArgumentError, match=r"\[variables\] k: expected bounds above 0"):
+        read_problem_file(tmp_path / "wrong.toml")

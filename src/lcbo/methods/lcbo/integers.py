@@ -74,7 +74,7 @@ class Integers:
         return None if found is u else landed
 
     def back(self, iterate: Iterate, halfway: Iterate) -> Iterate:
-        """Return the way back from an iterate that failed; integers go all of it, as half may round to none."""
+        """Return the way back from an iterate that failed; integers go all of it: half may round to none."""
         u = self._grid.snap(np.where(self.mask, iterate.u - iterate.step, halfway.u))
         return Iterate(u, np.where(self.mask, 0.0, halfway.step))
 
