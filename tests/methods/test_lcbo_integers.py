@@ -66,9 +66,12 @@ def test_nothing_but_integers():
     assert len({x.tobytes() for x in result.history.X}) >= 55  # hardly anything twice
 
 
-def test_few_places_are_all_there_is():
+@pytest.mark.parametrize("method", ["lcbo", "cei", "slsqp", "cobyqa"])
+def test_few_places_are_all_there_is(method):
     bounds = {"a": Variable(0, 1, integer=True), "b": Variable(1, 2, integer=True)}
-    result = lcbo.minimize(lambda x: {"f": x[0] - x[1]}, bounds, (), "f", budget=20, deterministic=True)
+    result = lcbo.minimize(
+        lambda x: {"f": x[0] - x[1]}, bounds, (), "f", budget=20, method=method, deterministic=True
+    )
     assert tuple(result.x) == (0.0, 2.0)
 
 

@@ -87,7 +87,7 @@ def test_named_function_gets_integers():
     assert {name: type(value) for name, value in seen.items()} == {"k": float, "n": int, "m": int, "x": float}
 
 
-@pytest.mark.parametrize("method", ["lcbo", "lcbo-paper", "cei", "scbo", "cobyqa", "sobol"])
+@pytest.mark.parametrize("method", ["lcbo", "lcbo-paper", "cei", "scbo", "cobyqa", "slsqp", "sobol"])
 def test_every_method_evaluates_whole_numbers_and_knows_it(method, tmp_path):
     bounds = {"n": Variable(0, 20, integer=True), "k": Variable(1e-3, 1.0, log=True)}
     fun = lambda x: {"f": (x[0] - 7.3) ** 2 + np.log10(x[1] / 0.02) ** 2}  # noqa: E731
