@@ -32,6 +32,7 @@ GROUPS: dict[str, list[tuple[str, Any]]] = {
         ("lcbo.Problem", lcbo.Problem),
         ("lcbo.Constraint", lcbo.Constraint),
         ("lcbo.Objective", lcbo.Objective),
+        ("lcbo.Variable", lcbo.Variable),
     ],
     "Read the answer": [
         ("lcbo.Result", lcbo.Result),

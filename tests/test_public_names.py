@@ -34,6 +34,7 @@ PUBLIC = [
     "StoredRun",
     "TellError",
     "TooManyFailuresError",
+    "Variable",
     "WorkerError",
     "minimize",
     "open_run",

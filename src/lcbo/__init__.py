@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from lcbo.optimizer.result import Result, Snapshot
     from lcbo.problem import Problem
     from lcbo.problem.constraint import Constraint, Objective
+    from lcbo.problem.variable import Variable
     from lcbo.reporting.plots import plot_convergence
     from lcbo.store.stored_run import StoredRun, open_run
     from lcbo.types import Candidate, Evaluation, Measured, Record
@@ -73,6 +74,7 @@ __all__ = [
     "StoredRun",
     "TellError",
     "TooManyFailuresError",
+    "Variable",
     "WorkerError",
     "minimize",
     "open_run",
@@ -99,6 +101,7 @@ _HOME = {
     "Result": "optimizer.result",
     "Snapshot": "optimizer.result",
     "StoredRun": "store.stored_run",
+    "Variable": "problem.variable",
     "minimize": "loop.minimize",
     "open_run": "store.stored_run",
     "plot_convergence": "reporting.plots",

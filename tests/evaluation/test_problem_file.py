@@ -119,9 +119,9 @@ HEAD = 'objective = "f"\n[variables]\nx = [0, 1]\n'
         ("objective = 3\n[variables]\nx = [0, 1]", "objective name: expected a non-empty text; got 3"),
         ("objektive = 1", "design.toml, keys: expected names out of objective, constraints"),
         (HEAD + "[run]\nbudgets = 3", r"\[run\]: expected names out of budget, .*; got 'budgets'"),
-        (HEAD + "y = { low = 0, hihg = 1 }", r"\[variables\] y: expected names out of low, high, count"),
+        (HEAD + "y = { low = 0, hihg = 1 }", r"\[variables\] y: expected names out of low, high, log"),
         (HEAD + "y = { low = 0, high = 1, count = 0 }", r"count: expected an integer of at least 1; got 0"),
-        (HEAD + "y = { low = 0 }", "bounds of 'y': expected a"),
+        (HEAD + "y = { low = 0 }", "\\[variables\\] y: expected low and high"),
         (HEAD + "x1 = [0, 1]\nx = 3", "expected a TOML file"),
         (
             HEAD.replace("x =", "y1 =") + "y = { low = 0, high = 1, count = 2 }",

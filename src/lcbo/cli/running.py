@@ -191,7 +191,7 @@ def check(
     if fun is None:
         raise ArgumentError(task.name, "a table [command] to evaluate with", "none")
     where = "the start" if task.start is not None else "the middle of the box"
-    x = 0.5 * (asked.lb + asked.ub) if task.start is None else task.start
+    x = asked.space.middle if task.start is None else task.start
     screen.say(f"{task.name}: {summary(asked)}", f"Evaluating {where}:", screen.design(asked, x), "")
 
     def watched(x: Array, **seed: int) -> Any:

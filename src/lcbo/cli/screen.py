@@ -85,11 +85,16 @@ def table(names: Sequence[str], rows: Sequence[Sequence[Text]]) -> Table:
 
 def design(problem: Problem, x: Array) -> Table:
     """Return every variable with its value and where it lies between its bounds."""
+    share = np.full(problem.n_variables, np.nan)
+    share[problem.free] = problem.space.to_unit(x)
     rows = [
-        [plain(name), number(value), number(low), number(high), _place(value, low, high)]
-        for name, value, low, high in zip(problem.variables, x, problem.lb, problem.ub, strict=True)
+        [plain(name), number(value), number(low), number(high), _place(at), plain(kind)]
+        for name, value, low, high, at, kind in zip(
+            problem.variables, x, problem.lb, problem.ub, share, problem.kinds, strict=True
+        )
     ]
-    return table(["variable", "value", "low", "high", ""], rows)
+    head = ["variable", "value", "low", "high", "", "kind"]
+    return table(head, rows) if any(problem.kinds) else table(head[:-1], [row[:-1] for row in rows])
 
 
 def limits(problem: Problem, result: Result) -> Table:
@@ -214,14 +219,14 @@ def _estimate(value: float, error: float) -> Text:
     return Text(with_error(value, error), justify="right")
 
 
-def _place(value: float, low: float, high: float) -> Text:
-    """Return a bar with a mark where a value lies between its bounds."""
-    if low == high:
+def _place(share: float) -> Text:
+    """Return a bar with a mark at a share of the way between the bounds, NaN for a fixed variable."""
+    if math.isnan(share):
         return Text("fixed", style="dim")
     cells = 16
-    at = round((cells - 1) * (value - low) / (high - low))
+    at = round((cells - 1) * share)
     line = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
-    mark = ("\N{BLACK CIRCLE}", "yellow" if value in (low, high) else "cyan")
+    mark = ("\N{BLACK CIRCLE}", "yellow" if share in (0.0, 1.0) else "cyan")
     return Text.assemble((line * at, "dim"), mark, (line * (cells - 1 - at), "dim"))
 
 

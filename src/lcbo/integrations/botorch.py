@@ -37,8 +37,9 @@ def model_view(optimizer: Optimizer) -> ModelView:
         model.gp.followed(),
         frame,
         free=problem.free,
-        low=problem.lb[problem.free],
-        width=(problem.ub - problem.lb)[problem.free],
+        log=problem.space.log[problem.free],
+        low=problem.space.low,
+        width=problem.space.high - problem.space.low,
         shift=sign * model.scaling.mean,
         scale=sign * model.scaling.std,
     )
@@ -117,7 +118,11 @@ class ModelView(BotorchModel):
     def _local(self, X: Tensor) -> Tensor:
         """Return points as the model sees them."""
         low, width = (to_tensor(self._units[name], X) for name in ("low", "width"))
-        u = (X[..., to_tensor(self._units["free"], X)] - low) / width
+        free, log = (torch.as_tensor(self._units[name], device=X.device) for name in ("free", "log"))
+        scaled = X[..., free]
+        if log.any():
+            scaled = torch.where(log, torch.where(log, scaled, 1.0).log(), scaled)
+        u = (scaled - low) / width
         if self._frame is None:
             return u
         local: Tensor = _InFrame.apply(u, self._frame)

@@ -240,13 +240,17 @@ class Confirmed(Method):
         center = _says(self.method.recommend)
         belief = None if center is None else _says(lambda: self.method.belief(center))
         if center is None or belief is None:
-            return _distinct([*earlier, *self._best_observed()])
+            return self._distinct([*earlier, *self._best_observed()])
         points = [*earlier, *self._ladder(belief, evaluations)]
         sure = _says(lambda: prospects_of(self.method, self._demand))
         if sure is not None:
             there = sure.u[self._demand.choose(sure, self._scale())[0]]
             points += [center + share * (there - center) for share in BETWEEN]
-        return _distinct(points)
+        return self._distinct(points)
+
+    def _distinct(self, points: Sequence[Array]) -> Array:
+        """Return what is evaluated for some points, each once."""
+        return _distinct([self.setup.snapped(point) for point in points])
 
     def _best_observed(self) -> list[Array]:
         """The best points as observed: feasible ones by their objective, then the least infeasible."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lcbo.problem.space import Grid
 from lcbo.scaling import Scaling
 from lcbo.terms import Terms
 from lcbo.types import Array as Array
@@ -31,6 +32,11 @@ class Setup:
     starts: Array  # k x d, points of the unit cube to evaluate first
     seed: int  # root of every random stream
     device: str = "cpu"  # where the models compute, by PyTorch's name; "cuda" is the first accelerator
+    grid: Grid | None = None  # the places of integers: only points of it are evaluated
+
+    def snapped(self, u: Array) -> Array:
+        """Return the point that is evaluated for a point of the cube; itself where there are no integers."""
+        return u if self.grid is None else self.grid.snap(u)
 
     @property
     def deterministic(self) -> bool:

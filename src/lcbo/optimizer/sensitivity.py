@@ -34,7 +34,9 @@ class Sensitivities:
 
     Attributes:
         outcomes: names, the objective first.
-        variables: names, with their ranges in ``widths``.
+        variables: names.
+        widths: their ranges; with a log scale the value times the logarithm of ``high / low``, which has the
+            same share of the cube.
         slopes: ``len(outcomes) x len(variables)``; NaN for a variable that is fixed.
         errors: their standard errors.
         multipliers: by constrained outcome, how much the objective would improve per unit of its limit.
@@ -114,7 +116,9 @@ def _slopes(log: Log, belief: Belief, scale: Array) -> Slopes:
 def _in_user_units(problem: Problem, slopes: Slopes, found: Balance) -> Sensitivities:
     scale, sign = slopes.scale, np.ones(len(problem.outcomes))
     sign[0] = problem.objective.sign
-    per_unit = scale[:, None] / (problem.ub - problem.lb)[problem.free]
+    widths = problem.ub - problem.lb
+    widths[problem.free] = problem.space.slope(slopes.u)
+    per_unit = scale[:, None] / widths[problem.free]
     shape = len(problem.outcomes), problem.n_variables
     mean, error = np.full(shape, np.nan), np.full(shape, np.nan)
     mean[:, problem.free] = sign[:, None] * slopes.mean * per_unit
@@ -125,7 +129,6 @@ def _in_user_units(problem: Problem, slopes: Slopes, found: Balance) -> Sensitiv
         name, unit = problem.outcomes[term.row], float(scale[0] / scale[term.row])
         multipliers[name] += float(term.sign * value) * unit
         errors[name] = math.hypot(errors[name], float(sd) * unit)
-    widths = problem.ub - problem.lb
     return Sensitivities(problem.outcomes, problem.variables, widths, mean, error, multipliers, errors)
 
 

@@ -70,6 +70,7 @@ class Plan:
             starts=starts,
             seed=self.seed,
             device=self.device,
+            grid=space.grid,
         )
 
 

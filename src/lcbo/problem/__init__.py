@@ -2,5 +2,6 @@
 
 from lcbo.problem.constraint import Constraint, Objective
 from lcbo.problem.problem import Problem, is_finite, not_finite, outcome_value
+from lcbo.problem.variable import Variable
 
-__all__ = ["Constraint", "Objective", "Problem", "is_finite", "not_finite", "outcome_value"]
+__all__ = ["Constraint", "Objective", "Problem", "Variable", "is_finite", "not_finite", "outcome_value"]

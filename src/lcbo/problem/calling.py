@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import signature
 from typing import Any
 
@@ -16,13 +16,14 @@ from lcbo.types import Array, Measured
 class ByName:
     """A function that takes its variables as a mapping, called with an array, ``... x len(variables)``."""
 
-    def __init__(self, fun: Callable[..., Any], variables: Sequence[str]) -> None:
+    def __init__(self, fun: Callable[..., Any], variables: Sequence[str], integer: Iterable[bool]) -> None:
         self._fun, self._variables = fun, tuple(variables)
+        self._kinds = [int if whole else float for whole in integer]
 
     def __call__(self, x: Array, **seed: Any) -> Any:
-        """Return what the function returns; of one point the values are floats, of several arrays."""
+        """Return what the function returns; of one point the values are numbers, of several arrays."""
         columns = [x[..., i] for i in range(len(self._variables))]
-        values = [float(c) if c.ndim == 0 else c.copy() for c in columns]
+        values = [kind(c) if c.ndim == 0 else c.copy() for kind, c in zip(self._kinds, columns, strict=True)]
         return self._fun(dict(zip(self._variables, values, strict=True)), **seed)
 
 

@@ -7,6 +7,7 @@ they are first named.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
@@ -16,9 +17,10 @@ import numpy as np
 from lcbo.checks import is_number, number, truth
 from lcbo.errors import ArgumentError, OutcomeError
 from lcbo.problem.calling import ByName, OneByOne, split, takes_seed
-from lcbo.problem.constraint import Constraint, Objective, check_name
-from lcbo.problem.scipy import ConstraintFunction, bounds_array, is_nonlinear_constraint
+from lcbo.problem.constraint import Constraint, Objective
+from lcbo.problem.scipy import ConstraintFunction, is_nonlinear_constraint
 from lcbo.problem.space import Space
+from lcbo.problem.variable import Variable, read_variables
 from lcbo.terms import Terms
 from lcbo.text import Displayed, described
 from lcbo.types import Array, Measured
@@ -26,7 +28,8 @@ from lcbo.types import Array, Measured
 if TYPE_CHECKING:
     from scipy.optimize import Bounds, NonlinearConstraint
 
-    BoundsLike: TypeAlias = Sequence[tuple[float, float]] | Array | Mapping[str, tuple[float, float]] | Bounds
+    Pair: TypeAlias = tuple[float, float] | Variable
+    BoundsLike: TypeAlias = Sequence[Pair] | Array | Mapping[str, Pair] | Bounds
     ConstraintLike: TypeAlias = Constraint | str | NonlinearConstraint
 
 LARGEST = 1e300  # what an outcome may be, either way
@@ -48,9 +51,9 @@ class Problem(Displayed):
     """An objective and constraints on named outcomes of one evaluation, over a box.
 
     Args:
-        bounds: ``(low, high)`` per variable as a list, an ``n x 2`` array, a SciPy ``Bounds``, or a
-            mapping from variable name to ``(low, high)``. A variable with ``low == high`` is fixed. Without
-            names the variables are ``x1``, ``x2``, ...
+        bounds: ``(low, high)`` or a `Variable` per variable as a list, an ``n x 2`` array, a SciPy
+            ``Bounds``, or a mapping from variable name to them. A variable with ``low == high`` is fixed.
+            Without names the variables are ``x1``, ``x2``, ...
         constraints: `Constraint` objects, texts such as ``"stress <= 40000"``, or SciPy
             ``NonlinearConstraint`` objects, whose components become the outcomes ``c0``, ``c1``, ... With
             scalar limits, its function is called once, in the middle of the box, to count them.
@@ -70,6 +73,7 @@ class Problem(Displayed):
         n_variables: number of variables, fixed ones included: the length of a point.
         lb: lower bounds, one per variable; ``ub`` likewise, ``bounds`` both as ``n x 2``.
         variables: names of the variables.
+        kinds: of each in words, such as ``"log"`` or ``"integer"``; empty for a plain one.
         free: mask of the variables that are not fixed.
         space: the box and its unit cube.
         objective: the `Objective`.
@@ -99,16 +103,17 @@ class Problem(Displayed):
         vectorized: bool = False,
         named: bool = False,
     ) -> None:
-        self.variables, self.lb, self.ub = _read_bounds(bounds)
-        self.space = Space(self.lb, self.ub)
-        self.free = self.space.free
+        stated = read_variables(bounds)
+        self.variables, self.kinds = tuple(stated), tuple(each.kind for each in stated.values())
+        self.space = Space.of(list(stated.values()))
+        self.lb, self.ub, self.free = self.space.lb, self.space.ub, self.space.free
         if not self.space.dim:
             raise ArgumentError("bounds", "at least one variable with low < high", "only fixed variables")
         self.dim, self.n_variables = self.space.dim, self.lb.size
         self.objective = Objective(objective) if isinstance(objective, str) else objective
         if not isinstance(self.objective, Objective):
             raise ArgumentError("objective", "an outcome name or an Objective", described(objective))
-        self.constraints, functions = _read_constraints(constraints, 0.5 * (self.lb + self.ub))
+        self.constraints, functions = _read_constraints(constraints, self.space.middle)
         self.outcomes = _outcome_names(self.objective, self.constraints)
         if shared := set(self.variables) & set(self.outcomes):
             raise ArgumentError("bounds", "variable names other than the outcomes'", sorted(shared))
@@ -125,7 +130,7 @@ class Problem(Displayed):
         self.takes_seed = fun is not None and takes_seed(fun)
         self.vectorized = truth("vectorized", vectorized) and fun is not None
         if truth("named", named) and fun is not None:
-            fun = ByName(fun, self.variables)
+            fun = ByName(fun, self.variables, self.space.integer)
         if self.vectorized and fun is not None:
             if functions or hasattr(fun, "outcomes"):
                 expected = "False beside a Command or a NonlinearConstraint, which take one point"
@@ -136,9 +141,14 @@ class Problem(Displayed):
     def __repr__(self) -> str:
         limits = f"{len(self.constraints)} constraint{'s' * (len(self.constraints) != 1)}"
         function = "" if self.fun is None else ", with its function"
-        return (
-            f"<{type(self).__name__}: {self.objective} over {self.n_variables} variables, {limits}{function}>"
-        )
+        over = f"{self.n_variables} variables{self.counted_kinds}"
+        return f"<{type(self).__name__}: {self.objective} over {over}, {limits}{function}>"
+
+    @property
+    def counted_kinds(self) -> str:
+        """How many variables are of which kind, in parentheses; empty where all are plain."""
+        count = Counter(kind for kind in self.kinds if kind)
+        return f" ({', '.join(f'{n} {kind}' for kind, n in count.items())})" if count else ""
 
     @property
     def bounds(self) -> Array:
@@ -296,40 +306,6 @@ def not_finite(outcomes: Mapping[str, float | None]) -> str | None:
     """Return which outcomes are no finite numbers, in words; ``None`` when all are."""
     broken = {name: value for name, value in outcomes.items() if not is_finite(value)}
     return "; ".join(f"outcome {name!r} is {value}" for name, value in broken.items()) or None
-
-
-def _read_bounds(bounds: Any) -> tuple[tuple[str, ...], Array, Array]:
-    """Return variable names, lower and upper bounds."""
-    bounds = bounds_array(bounds)
-    if isinstance(bounds, str) or not isinstance(bounds, Mapping | Iterable):
-        raise ArgumentError("bounds", "a (low, high) pair per variable", described(bounds))
-    if not isinstance(bounds, Mapping):
-        bounds = list(bounds)
-        if bounds and all(map(is_number, bounds)):
-            expected = "a (low, high) pair per variable (a point to start from is x0=...)"
-            raise ArgumentError("bounds", expected, f"{len(bounds)} numbers")
-    pairs = bounds if isinstance(bounds, Mapping) else {f"x{i}": pair for i, pair in enumerate(bounds, 1)}
-    if not pairs:
-        raise ArgumentError("bounds", "a (low, high) pair per variable", "none")
-    for name in pairs:
-        check_name("variable", name)
-    box = np.array([_read_pair(name, pair) for name, pair in pairs.items()])
-    return tuple(pairs), box[:, 0], box[:, 1]
-
-
-def _read_pair(name: str, pair: Any) -> tuple[float, float]:
-    """Return one variable's bounds; anything but two numbers is read as an attempt at a discrete input."""
-    argument = f"bounds of {name!r}"
-    listed = isinstance(pair, Sequence | np.ndarray) and not isinstance(pair, str | range)
-    if not listed or len(pair) != 2 or not all(map(is_number, pair)):
-        expected = "a (low, high) pair of numbers (integer and categorical inputs are not supported)"
-        raise ArgumentError(argument, expected, described(pair))
-    low, high = map(float, pair)
-    if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(high - low)):
-        raise ArgumentError(argument, "finite numbers", (low, high))
-    if low > high:
-        raise ArgumentError(argument, "low <= high", (low, high))
-    return low, high
 
 
 def _read_constraints(

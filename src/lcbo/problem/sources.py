@@ -15,6 +15,7 @@ from typing import Any
 from lcbo.errors import LcboError
 from lcbo.problem.constraint import Constraint, Objective
 from lcbo.problem.problem import Problem
+from lcbo.problem.variable import Variable
 
 _MAKERS = {
     "name": "lcbo.problems.registry:from_source",
@@ -27,8 +28,8 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
     """Return what makes a problem this problem, as JSON values; its function is not part of it."""
     return {
         "variables": {
-            name: [float(low), float(high)]
-            for name, (low, high) in zip(problem.variables, problem.bounds, strict=True)
+            name: [float(low), float(high), *([kind] if kind else [])]
+            for name, (low, high), kind in zip(problem.variables, problem.bounds, problem.kinds, strict=True)
         },
         "objective": asdict(problem.objective),
         "constraints": [
@@ -42,13 +43,17 @@ def plain_problem(description: Mapping[str, Any], fun: Callable[..., Any] | None
     """Return the problem of a description, with a function or without."""
     source: Mapping[str, Any] = getattr(fun, "source", None) or {}
     return Problem(
-        {name: tuple(pair) for name, pair in description["variables"].items()},
+        {name: _variable(*stated) for name, stated in description["variables"].items()},
         [Constraint(**c) for c in description["constraints"]],
         Objective(**description["objective"]),
         fun=fun,
         noise=description["noise"],
         **{key: source[key] for key in ("named", "vectorized") if key in source},
     )
+
+
+def _variable(low: float, high: float, kind: str = "") -> Variable:
+    return Variable(low, high, **dict.fromkeys(kind.split(), True))
 
 
 def from_recipe(recipe: Mapping[str, Any], description: Mapping[str, Any]) -> Problem | None:

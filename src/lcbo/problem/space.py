@@ -1,15 +1,22 @@
 """User units and the unit cube of the free variables.
 
 ``u = (x - lb) / (ub - lb)`` is exact under scaling of a variable by a power of two, so the whole
-trajectory in the cube is; there is no absolute tolerance anywhere.
+trajectory in the cube is; there is no absolute tolerance anywhere. With a log scale the logarithms of x, lb
+and ub stand in their places. Integers have their places in the cube, and everything between them is rounded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lcbo.types import Array
+
+if TYPE_CHECKING:
+    from lcbo.problem.variable import Variable
 
 
 class Space:
@@ -19,19 +26,46 @@ class Space:
         lb: lower bounds, one per variable.
         ub: upper bounds, one per variable.
         free: mask of the variables with ``lb < ub``.
+        log: mask of the variables with a log scale.
+        integer: mask of the variables that are whole numbers.
         dim: number ``d`` of free variables.
+        low: their lower ends on their scales: the logarithm of the bound with a log scale.
+        high: their upper ends likewise.
     """
 
-    def __init__(self, lb: Array, ub: Array) -> None:
+    def __init__(self, lb: Array, ub: Array, log: ArrayLike = False, integer: ArrayLike = False) -> None:
         self.lb = np.array(lb, dtype=np.float64)
         self.ub = np.array(ub, dtype=np.float64)
+        self.log, self.integer = (
+            np.broadcast_to(np.array(m, dtype=bool), self.lb.shape) for m in (log, integer)
+        )
         self.free: NDArray[np.bool_] = self.lb < self.ub
         self.dim = int(self.free.sum())
-        self._low, self._high = self.lb[self.free], self.ub[self.free]
+        self._log, self._whole = self.log[self.free], self.integer[self.free]
+        self._ends = self.lb[self.free], self.ub[self.free]
+        self.low, self.high = map(self._scaled, self._ends)
+
+    @classmethod
+    def of(cls, variables: Sequence[Variable]) -> Space:
+        """Return the space of some variables."""
+        columns = ([getattr(v, name) for v in variables] for name in ("low", "high", "log", "integer"))
+        return cls(*(np.array(column) for column in columns))
+
+    @property
+    def middle(self) -> Array:
+        """The point in the middle of the cube, in user units."""
+        return self.from_unit(np.full(self.dim, 0.5))
+
+    @property
+    def grid(self) -> Grid | None:
+        """Where the integers are in the cube, ``None`` without any."""
+        return Grid(self, self._whole) if self._whole.any() else None
 
     def to_unit(self, x: Array) -> Array:
         """Return the cube point of ``x``; shapes ``... x len(lb)`` to ``... x d``, clipped to the cube."""
-        u = (np.asarray(x, dtype=np.float64)[..., self.free] - self._low) / (self._high - self._low)
+        u = (self._scaled(np.asarray(x, dtype=np.float64)[..., self.free]) - self.low) / (
+            self.high - self.low
+        )
         clipped: Array = np.clip(u, 0.0, 1.0)
         return clipped
 
@@ -39,6 +73,46 @@ class Space:
         """Return ``x`` in user units, never outside the bounds; shapes ``... x d`` to ``... x len(lb)``."""
         u = np.asarray(u, dtype=np.float64)
         x = np.broadcast_to(self.lb, (*u.shape[:-1], self.lb.size)).copy()
-        inside = np.clip(self._low + u * (self._high - self._low), self._low, self._high)
-        x[..., self.free] = np.where(u >= 1.0, self._high, inside)
+        low, high = self._ends
+        inside = np.clip(self.low + u * (self.high - self.low), self.low, self.high)
+        if self._log.any():
+            powers = np.exp(np.where(self._log, inside, 0.0))
+            inside = np.where(self._log, np.clip(np.where(u <= 0.0, low, powers), low, high), inside)
+        inside = np.where(u >= 1.0, high, inside)
+        x[..., self.free] = np.where(self._whole, np.rint(inside), inside)
         return x
+
+    def slope(self, u: Array) -> Array:
+        """Return by how much each free variable changes per unit of the cube at ``u``, ``d``."""
+        width = self.high - self.low
+        if not self._log.any():
+            return width
+        powers = np.exp(np.where(self._log, self.low + u * width, 0.0))
+        return np.where(self._log, powers, 1.0) * width
+
+    def _scaled(self, x: Array) -> Array:
+        """Return values of the free variables, ``... x d``, on their scales."""
+        if not self._log.any():
+            return x
+        return np.where(self._log, np.log(np.where(self._log, np.maximum(x, self._ends[0]), 1.0)), x)
+
+
+class Grid:
+    """The places of the integers in the cube.
+
+    Attributes:
+        mask: which of the ``d`` free variables are integers.
+    """
+
+    def __init__(self, space: Space, mask: NDArray[np.bool_]) -> None:
+        self._space, self.mask = space, mask
+
+    def snap(self, u: Array) -> Array:
+        """Return the nearest point that can be evaluated, ``... x d``; what is no integer stays as it is."""
+        return np.where(self.mask, self._space.to_unit(self._space.from_unit(u)), u)
+
+    def shifted(self, u: Array, steps: Array) -> Array:
+        """Return the point whose integers are so many steps, ``d``, away from those of ``u``."""
+        x = self._space.from_unit(u)
+        x[..., self._space.free] += np.where(self.mask, steps, 0.0)
+        return np.where(self.mask, self._space.to_unit(x), u)

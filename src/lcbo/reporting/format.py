@@ -60,7 +60,7 @@ def summary(problem: Problem) -> str:
     if len(limits) > 4:
         limits = [counted(len(limits), "constraint")]
     listed = " and ".join([", ".join(limits[:-1]), limits[-1]] if len(limits) > 1 else limits)
-    words = f"{problem.objective} over {counted(problem.n_variables, 'variable')}"
+    words = f"{problem.objective} over {counted(problem.n_variables, 'variable')}{problem.counted_kinds}"
     return f"{words} subject to {listed}" if limits else words
 
 

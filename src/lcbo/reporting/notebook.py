@@ -83,8 +83,13 @@ def _chart(name: str, history: EvaluationTable) -> str:
 
 def _problem(problem: Problem) -> str:
     box = [
-        (name, f"{number(low)} to {number(high)}" if low < high else f"fixed at {number(low)}")
-        for name, low, high in zip(problem.variables, problem.lb, problem.ub, strict=True)
+        (
+            name,
+            f"{number(low)} to {number(high)} {kind}".rstrip() if low < high else f"fixed at {number(low)}",
+        )
+        for name, low, high, kind in zip(
+            problem.variables, problem.lb, problem.ub, problem.kinds, strict=True
+        )
     ]
     conditions = [(str(c), "") for c in problem.constraints]
     tables = _table(["variable", "range"], box) + (

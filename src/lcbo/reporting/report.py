@@ -124,14 +124,17 @@ def _answer(run: StoredRun, result: Result, tightest: list[Constraint]) -> str:
     if result.x is None:
         return section("Answer", paragraph(sentences(result.message)))
     problem = run.problem
-    share = (result.x - problem.lb) / np.where(problem.ub > problem.lb, problem.ub - problem.lb, 1.0)
+    share = np.zeros(problem.n_variables)
+    share[problem.free] = problem.space.to_unit(result.x)
     rows = [
-        (breakable(name), number(x), place(s) if free else "fixed", number(low), number(high))
+        [breakable(name), number(x), place(s) if free else "fixed", number(low), number(high)]
         for name, x, s, free, low, high in zip(
             problem.variables, result.x, share, problem.free, problem.lb, problem.ub, strict=True
         )
     ]
-    head, numeric = ("variable", "value", "between its bounds", "low", "high"), (1, 3, 4)
+    head, numeric = ["variable", "value", "between its bounds", "low", "high"], (1, 3, 4)
+    if any(problem.kinds):
+        head, rows = [*head, "kind"], [[*row, kind] for row, kind in zip(rows, problem.kinds, strict=True)]
     design = table(head, rows[:_ROWS], numeric)
     at_bound = int(((share <= 0.001) | (share >= 0.999))[problem.free].sum())
     if len(rows) > _ROWS:
@@ -280,7 +283,7 @@ def _times(run: StoredRun) -> str:
 
 def _problem(run: StoredRun) -> str:
     problem = run.problem
-    fixed = int((~problem.free).sum())
+    fixed, words = int((~problem.free).sum()), f"{problem.n_variables}{problem.counted_kinds}"
     if problem.deterministic:
         noise = "none: the problem is stated as deterministic"
     elif problem.noise:
@@ -290,7 +293,7 @@ def _problem(run: StoredRun) -> str:
     rows = [
         ("objective", escape(str(problem.objective))),
         ("constraints", _listed(problem.constraints)),
-        ("variables", f"{problem.n_variables}, of which {fixed} fixed" if fixed else str(problem.dim)),
+        ("variables", f"{words}, of which {fixed} fixed" if fixed else words),
         ("noise (standard deviation)", escape(noise)),
     ]
     box = [

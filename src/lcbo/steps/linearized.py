@@ -101,6 +101,11 @@ class LinearizedStep(Step):
         self.landing.expected = None
         self.radius.now = max(0.5 * self.radius.now, self.radius.least)
 
+    def jumped(self, length: float) -> None:
+        """Forget what was expected, and let the next step reach as far as the jump did."""
+        self.landing.expected = None
+        self.radius.now = max(self.radius.now, min(length, self.radius.most))
+
     def restart(self) -> None:
         """Start with the first radius and without landings."""
         self.radius = replace(self.radius, now=self._first)
@@ -156,8 +161,9 @@ def linearized_step(local: LocalPosterior, margin: Array, radius: float) -> Arra
     if local.hessian is not None and length > 0.0:
         curvature = convex_part(local.hessian) * (radius / length)
     step = np.zeros(len(u))
+    room = 1.0 if local.held is None else np.where(local.held, 0.0, 1.0)
     for weight in WEIGHTS:
-        box = -u / radius, (1.0 - u) / radius
+        box = room * (-u / radius), room * ((1.0 - u) / radius)
         solution = elastic_step(unit(local.objective), rows, offset, two_sided, *box, weight, curvature)
         step = solution.step
         if solution.violation <= before + 1e-9:

@@ -22,7 +22,10 @@ class PenaltyStep(Step):
     def __call__(self, local: LocalPosterior, last_step: Array, k: int, spent: float | None) -> Iterate:  # noqa: ARG002
         """Return the next iterate; see `Step`."""
         rho, eta = at(self.rho, k, "options, rho"), at(self.eta, k, "options, eta")
-        moved = projected_step(local.u, penalty_gradient(local, rho), eta, self.normalize)
+        gradient = penalty_gradient(local, rho)
+        if local.held is not None:
+            gradient = np.where(local.held, 0.0, gradient)
+        moved = projected_step(local.u, gradient, eta, self.normalize)
         return Iterate(moved, moved - local.u)
 
     def info(self, k: int) -> dict[str, float]:

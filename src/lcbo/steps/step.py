@@ -31,6 +31,7 @@ class LocalPosterior:
         scale: ``1 + T``, what a unit is in the user's units: the objective's first.
         noise: ``1 + T``, standard deviations of an observation; ``None`` where there is no noise.
         hessian: ``d x d``, second derivatives of the objective's mean; ``None`` takes it for linear.
+        held: ``d``, coordinates that a step leaves alone; ``None`` moves all.
     """
 
     u: Array
@@ -44,6 +45,7 @@ class LocalPosterior:
     scale: Array
     noise: Array | None = None
     hessian: Array | None = None
+    held: NDArray[np.bool_] | None = None
 
     def near(self, length: float) -> NDArray[np.bool_]:
         """Return which terms matter to a move of some length, ``T``: an equality does from either side."""
@@ -105,6 +107,9 @@ class Step(ABC):
 
     def failed(self) -> None:  # noqa: B027  (most steps adapt nothing)
         """Take note that nothing could be evaluated where the last step led: the run goes half way back."""
+
+    def jumped(self, length: float) -> None:  # noqa: B027  (most steps adapt nothing)
+        """Take note that the run went on by a jump of some length instead of a step."""
 
     def restart(self) -> None:  # noqa: B027  (most steps adapt nothing)
         """Forget the place: the next step is the first of another descent."""

@@ -37,7 +37,7 @@ KEEP = ("all", "failed", "none")
 OUTPUT_LIMIT = search.READ_LIMIT  # bytes of any file the outcomes are read from
 _LOOK = 0.1  # seconds between looks at how much has been written
 NOT_FOUND = 127  # exit code of a shell that does not find a program
-_FILLED_IN = ("folder", "variables", "outcomes")  # fields that are not a problem file's
+_FILLED_IN = ("folder", "variables", "integers", "outcomes")  # fields that are not a problem file's
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ class Command:
     be read, more than 64 MB of output and a value that is not finite are failed evaluations, recorded with
     the last lines of stderr.
 
-    All fields but ``variables`` and ``outcomes`` can stand in the ``[command]`` table of a problem file.
+    All fields but ``variables``, ``integers`` and ``outcomes`` can stand in the ``[command]`` table of a
+    problem file.
 
     Attributes:
         run: program and arguments as a list, or one line for the shell. ``{{ name }}`` stands for the value
@@ -74,6 +75,7 @@ class Command:
         timeout: seconds until the program is killed with all it has started.
         folder: directory the paths above are relative to; by default the current one.
         variables: names of the variables; a `Problem` fills them in.
+        integers: names of those that are written without a decimal point, likewise.
         outcomes: names of the outcomes that must come; a `Problem` fills them in.
     """
 
@@ -90,6 +92,7 @@ class Command:
     format: str = "json"
     folder: str | Path = "."
     variables: tuple[str, ...] = ()
+    integers: tuple[str, ...] = ()
     outcomes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -139,12 +142,13 @@ class Command:
         missing = [name for name in outcomes if name not in self.patterns]
         if self.patterns and missing:
             raise ArgumentError("patterns", f"one for each of {', '.join(outcomes)}", f"none for {missing}")
-        return replace(self, variables=names, outcomes=tuple(outcomes))
+        integers = tuple(n for n, whole in zip(names, problem.space.integer, strict=True) if whole)
+        return replace(self, variables=names, integers=integers, outcomes=tuple(outcomes))
 
     def __call__(self, x: Array) -> dict[str, Any]:
         """Return the outcomes of one point, or raise `EvaluationError` with why and where the files are."""
         names = self.variables or tuple(f"x{i}" for i in range(1, len(x) + 1))
-        values = dict(zip(names, map(float, x), strict=True))
+        values = {n: int(v) if n in self.integers else float(v) for n, v in zip(names, x, strict=True)}
         place = self._working_directory()
         try:
             self._prepare(place, values)

@@ -4,7 +4,8 @@ Tables and keys
     objective       name of the outcome to minimize, or ``{ name = "range", maximize = true }``
     constraints     texts such as ``"stress <= 40000"``, or tables with name, lb, ub, eq, tol, confidence
     noise           standard deviation of every outcome, or by name; or ``deterministic = true``
-    [variables]     by name: ``[low, high]``, or ``{ low = .., high = .., count = n }`` for name1 .. name<n>
+    [variables]     by name: ``[low, high]``, or ``{ low = .., high = .. }`` with ``log = true``,
+                    ``integer = true`` (see `lcbo.Variable`) and ``count = n`` for name1 .. name<n>
     [start]         a point to evaluate first, by variable (or by the name of a counted group)
     [command]       how to run the simulator, see `lcbo.Command`
     function        or a Python function, ``"model.py:simulate"``; with ``named = true`` it gets a mapping,
@@ -29,7 +30,7 @@ from lcbo.errors import ArgumentError, LcboError
 from lcbo.evaluation.command.command import Command
 from lcbo.evaluation.python_file import FileFunction
 from lcbo.optimizer.setup import read_path
-from lcbo.problem import Problem
+from lcbo.problem import Problem, Variable
 from lcbo.problem.constraint import Constraint, Objective
 from lcbo.problem.sources import plain_problem
 from lcbo.types import Array
@@ -158,9 +159,9 @@ def _variables(stated: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, lis
     for name, entry in stated.items():
         pair, names = entry, [name]
         if isinstance(entry, Mapping):
-            _only(f"[variables] {name}", entry, ("low", "high", "count"))
+            _only(f"[variables] {name}", entry, ("low", "high", "log", "integer", "count"))
             count = integer(f"[variables] {name}, count", entry.get("count", 1))
-            pair = [entry.get("low"), entry.get("high")]
+            pair = _variable(f"[variables] {name}", entry)
             names = [f"{name}{i}" for i in range(1, count + 1)] if "count" in entry else [name]
             groups[name] = names
         twice = [each for each in names if each in bounds]
@@ -168,6 +169,14 @@ def _variables(stated: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, lis
             raise ArgumentError("[variables]", "every name once", f"{twice[0]!r} twice")
         bounds |= dict.fromkeys(names, pair)
     return bounds, groups
+
+
+def _variable(where: str, stated: Mapping[str, Any]) -> Variable:
+    kinds = {key: stated[key] for key in ("log", "integer") if key in stated}
+    try:
+        return Variable(stated.get("low"), stated.get("high"), **kinds)  # type: ignore[arg-type]
+    except ArgumentError as error:
+        raise ArgumentError(where, error.expected, error.got) from None
 
 
 def _constraints(stated: Any) -> list[Constraint]:

@@ -46,6 +46,8 @@ class QueuedMethod(Method):
         return int(told[self.setup.terms.best(self.archive.y[told])])
 
     def _propose(self, u: Array, role: str) -> Proposal:
+        """Enter a point, or the one that is evaluated in its place, and return it."""
+        u = self.setup.snapped(u)
         return Proposal(self.archive.add(u), u, role, self.iteration)
 
     def _take(self, n: int | None, most: int | None) -> tuple[list[Point], int]:

@@ -20,6 +20,7 @@ from lcbo.terms import Terms
 _LENGTHS = (1e-6, 0.2)  # of a difference: the least, also the one without noise, and the largest
 _REPEATS, _REPEATS_SHARE = 4, 25  # repeats of the first point: at most so many, and this part of the budget
 _NARROWER = 0.01  # factor of the margin from run to run
+_VAIN = 20  # runs in a row that ask for nothing new
 _MOST_STEPS = 1000  # of a run; SciPy's 100 would throw the curvature away in long runs
 
 
@@ -48,7 +49,11 @@ class Slsqp(CallbackSolver):
             self.role = "explore"
             return batch
         u = None if self._solver is None else self._resume(self._answer(self._wanted))
+        begun = self.restarts
         while u is None:
+            if self.restarts - begun > _VAIN:  # integers whose places have all been evaluated
+                self.role = "explore"
+                return list(self._uniform(1))
             u = self._begin()
         self._wanted, self.role = u, "iterate" if u.ndim == 1 else "explore"
         return self._unknown(u)
@@ -83,20 +88,23 @@ class Slsqp(CallbackSolver):
         """
         for id in range(self._indexed, self.archive.size):
             if self.archive.status[id] == TOLD:
-                self._ids[_key(self.archive.u[id])] = id
+                self._ids[self._key(self.archive.u[id])] = id
             else:
-                self._ids.setdefault(_key(self.archive.u[id]), id)
+                self._ids.setdefault(self._key(self.archive.u[id]), id)
         self._indexed = self.archive.size
 
+    def _key(self, u: Array) -> bytes:
+        return (self.setup.snapped(u) + 0.0).tobytes()  # -0.0 is 0.0
+
     def _unknown(self, u: Array) -> list[Array]:
-        return [point for point in np.atleast_2d(u) if _key(point) not in self._ids]
+        return [point for point in np.atleast_2d(u) if self._key(point) not in self._ids]
 
     def _answer(self, u: Array | None) -> Value:
         """Values of a point, the worst so far where missing; of several points, NaN where missing."""
         assert u is not None
         if u.ndim == 1:
-            return self.values(self._ids[_key(u)])
-        return self._scaled(self.archive.y[[self._ids[_key(point)] for point in u]])
+            return self.values(self._ids[self._key(u)])
+        return self._scaled(self.archive.y[[self._ids[self._key(point)] for point in u]])
 
     def _next_repeats(self) -> list[Array]:
         """Evaluations of the first point still to come: one, and the rest unless it is as the first was."""
@@ -239,7 +247,3 @@ def _run(
         )
     except _EndError:
         return
-
-
-def _key(u: Array) -> bytes:
-    return (u + 0.0).tobytes()  # -0.0 is 0.0

@@ -64,7 +64,7 @@ class Exploration:
         known = np.concatenate([pending, np.array(planned).reshape(-1, len(iterate))])
         z = frame.warp.bent(iterate)
         local = model.at(z) if self._options.inward or self._options.delta == "auto" else None
-        delta = self._delta(local, k)
+        delta = self._reach(iterate, self._delta(local, k))
         place = model.now.gp.u
         box = Box(
             *(to_tensor(frame.placed(np.clip(z + side * delta, 0.0, 1.0)), place) for side in (-1.0, 1.0))
@@ -83,25 +83,34 @@ class Exploration:
             points = self._turned(local, points, frame.warp.bent(known))
         if self._setup.deterministic:
             points = self._distinct(points, known, z, delta, rng)
-        return frame.warp.straight(points)
+        return self._setup.snapped(frame.warp.straight(points))
 
-    def _distinct(self, points: Array, known: Array, z: Array, delta: float, rng: Generator) -> Array:
+    def _distinct(self, points: Array, known: Array, z: Array, delta: float | Array, rng: Generator) -> Array:
         """Return the points with uniform ones of the box for those that would be evaluated again.
 
         With few variables the best probes are often corners of the box, the same for every iteration that
-        has not moved.
+        has not moved. Where the integers nearby have all been evaluated, the box grows.
         """
         straight, distinct = self._model.frame.warp.straight, list[Array]()
         taken = known
         for point in points:
-            for _ in range(TRIES):
-                u = straight(point)
+            for tries in range(TRIES):
+                u = self._setup.snapped(straight(point))
                 if not (self._archive.holds(u) or (taken == u).all(1).any()):
                     break
-                point = np.clip(z + delta * rng.uniform(-1.0, 1.0, len(z)), 0.0, 1.0)
+                wide = delta if self._setup.grid is None else delta * (1.0 + tries)
+                point = np.clip(z + wide * rng.uniform(-1.0, 1.0, len(z)), 0.0, 1.0)
             distinct.append(point)
             taken = np.concatenate([taken, [u]])
         return np.array(distinct)
+
+    def _reach(self, u: Array, delta: float) -> float | Array:
+        """Return the half-width of the box; that of an integer reaches its neighbors on both sides."""
+        grid, bent = self._setup.grid, self._model.frame.warp.bent
+        if grid is None:
+            return delta
+        gaps = [abs(bent(grid.shifted(u, np.full(len(u), side))) - bent(u)) for side in (1.0, -1.0)]
+        return np.where(grid.mask, np.maximum(delta, np.maximum(*gaps)), delta)
 
     def _turned(self, local: LocalPosterior, points: Array, known: Array) -> Array:
         """Return the points, ``count x d`` of the working cube, on the feasible side.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from lcbo.methods.base.queued import Point, QueuedMethod
 from lcbo.methods.lcbo.basins import Basins
 from lcbo.methods.lcbo.evidence import PLAIN
 from lcbo.methods.lcbo.exploration import Exploration, make_explorer
+from lcbo.methods.lcbo.integers import Integers
 from lcbo.methods.lcbo.local_model import LocalModel, Window
 from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.lcbo.regime import BatchSizes, NoiseRegime, retreat
@@ -54,6 +56,7 @@ class Lcbo(QueuedMethod):
         self.step = STEPS[options.step](options)
         explorer = make_explorer(options.explorer, options.explorer_options)
         self.explore = Exploration(explorer, self.model, self.step, self.archive, setup, options)
+        self.integers = None if setup.grid is None else Integers(setup.grid, self.model, self.archive)
         self._kept: dict[str, NoiseRegime | LocalModel | Step] = {
             "regime": self.regime,
             "model": self.model,
@@ -99,21 +102,28 @@ class Lcbo(QueuedMethod):
     def _next_iterate(self) -> Iterate:
         """Return the best point told so far at first, then a step from the iterate, or the way back."""
         if self.iterate is None:
-            return Iterate.start(self.archive.u[self.best(self.basins.starts[-1])])
+            return Iterate.start(self.setup.snapped(self.archive.u[self.best(self.basins.starts[-1])]))
         here, back = self.iterate, retreat(self.iterate, self.archive, self._open_ids)
         if back is not None:
             self.step.failed()
             if not self.options.avoid_failures:
-                return back
-            here = Iterate.start(
-                here.u - here.step
-            )  # from the last good point, with what the failures taught
+                return back if self.integers is None else self.integers.back(here, back)
+            # From the last good point, with what the failures taught.
+            here = Iterate.start(self.setup.snapped(here.u - here.step))
         spent = None if self.setup.budget is None else self.archive.size / self.setup.budget
         warp = self.model.frame.warp
         local = self.model.at(warp.bent(here.u))
         self.model.doubt(local.u)
+        if self.integers is not None:
+            reach = self.step.info(self.iteration)["step"]
+            best = self.archive.u[self.best(self.basins.starts[-1])]
+            jumped = self.integers.jump(here.u, local, reach, best)
+            if jumped is not None:
+                self.step.jumped(float(np.linalg.norm(warp.bent(jumped) - local.u)))
+                return Iterate(jumped, jumped - here.u)
+            local = replace(local, held=self.integers.mask)
         last_step = local.u - warp.bent(here.u - here.step)
-        moved = warp.straight(self.step(local, last_step, self.iteration, spent).u)
+        moved = self.setup.snapped(warp.straight(self.step(local, last_step, self.iteration, spent).u))
         return Iterate(moved, moved - here.u)
 
     def _lost(self) -> bool:

@@ -113,10 +113,16 @@ class GlobalSearch(ModelBased):
             self.iteration += 1
             rng = generator(self.setup.seed, "acquisition", self.archive.size)
             u = self._maximizer(self.acquisition(Predictor(gp, inverse), scaled, best), near[None], rng)
+            if self.setup.grid is not None and self.setup.deterministic:
+                u = self._another(u)
             proposals.append(self._propose(u, "explore"))
             if left > 1:
                 gp = self._builder.conditioned(gp, to_tensor(u[None], gp.u))
         return proposals
+
+    def _another(self, u: Array) -> Array:
+        """Return a point, or a uniform one where it would round to one that has been evaluated."""
+        return self._uniform(1)[0] if self.archive.holds(self.setup.snapped(u)) else u
 
     def _base_inverse(self) -> Tensor | None:
         """Inverse covariance of the points known at the last fit, computed once per fit."""
