@@ -125,3 +125,19 @@ def test_without_a_model_it_says_so():
         model_view(lcbo.Optimizer(lcbo.Problem(BOUNDS)))
     with pytest.raises(lcbo.ArgumentError, match="sobol"):
         model_view(run("sobol", 8))
+
+
+def test_view_sees_the_scales_of_the_variables():
+    bounds = {"k": lcbo.Variable(1e-4, 1.0, log=True), "x": (0.0, 4.0)}
+    optimizer = lcbo.Optimizer(lcbo.Problem(bounds, objective="f", deterministic=True), budget=30, n_init=10)
+    for _ in range(2):
+        for c in optimizer.ask():
+            optimizer.tell(c.id, {"f": np.log(c.x[0]) ** 2 + c.x[1]})
+    view, x = model_view(optimizer), np.array([0.02, 1.0])
+    belief = optimizer.belief(x)
+    X = torch.tensor(x[None], requires_grad=True)
+    mean = view.posterior(X).mean
+    np.testing.assert_allclose(mean.item(), belief.mean[0], rtol=1e-9)
+    (slope,) = torch.autograd.grad(mean.sum(), X)
+    expected = belief.gradient[0] / optimizer.problem.space.slope(belief.u)
+    np.testing.assert_allclose(slope[0].numpy(), expected, rtol=1e-7)
