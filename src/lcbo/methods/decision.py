@@ -26,10 +26,9 @@ from lcbo.problem import Problem
 from lcbo.types import Array
 
 INFLATION = np.array([1.0, 1.5, 2.25, 3.4])  # of a standard deviation
-PRIOR = np.array([0.45, 0.30, 0.17, 0.08])  # their weights before anything is known
-INDEPENDENT = (
-    5.0  # errors of neighbors are alike, and none is at the point that was chosen: all weigh as these
-)
+PRIOR = np.array([0.25, 0.30, 0.27, 0.18])  # their weights before anything is known
+# Errors of neighbors are alike, and none is at the point that was chosen: all weigh as so many.
+INDEPENDENT = 5.0
 NEAR = 1.0  # standard deviations of the model's data: observations this close to a limit teach about it
 ENOUGH = 5  # of those; otherwise all of them do
 JITTER = 1e-10  # of the largest variance, on the diagonal of a covariance
