@@ -38,12 +38,12 @@ def calibrated(slack):
 
 
 def test_noisy_answer_is_the_models_with_its_probability():
-    result = run(believing([1.5, -0.2], [0.1, 0.1]), noise=0.1)
+    result = run(believing([1.5, -0.3], [0.1, 0.1]), noise=0.1)
     np.testing.assert_array_equal(result.x, [0.5, 1.0])
     np.testing.assert_array_equal(result.x, result.x_recommended)
     assert result.fun == 1.5
-    assert result.constr == {"c": -0.2}
-    assert result.pof == pytest.approx(calibrated(2.0), abs=1e-5)  # the tolerance moves the limit
+    assert result.constr == {"c": -0.3}
+    assert result.pof == pytest.approx(calibrated(3.0), abs=1e-5)  # the tolerance moves the limit
     assert result.success
     assert result.rule == "model"
     assert result.fun_observed == result.history.best_feasible[-1]
