@@ -87,9 +87,9 @@ def test_constraints_func_is_asked_and_recorded():
 def test_failed_and_pruned_trials_are_failures():
     def broken(trial):
         value = objective(trial)
-        if trial.params["x"] > 1.7:
+        if trial.params["x"] > 1.3:
             raise ValueError
-        if trial.params["x"] < 0.2:
+        if trial.params["x"] < 0.4:
             raise optuna.TrialPruned
         return value
 
