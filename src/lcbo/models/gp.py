@@ -366,6 +366,19 @@ class BatchedGP:
         inner = (weight * phi1.squeeze(-1)).sum(-1)[:, None] * inv2.expand(-1, len(u))
         return outer - torch.diag_embed(inner)
 
+    def mean_bend(self, u: Tensor, direction: Tensor) -> Tensor:
+        """Second derivative of the posterior mean at one point along a direction, ``B``.
+
+        It is ``v' H v`` of the Hessian above, without its ``d x d`` numbers.
+        """
+        inv2 = self.hyper.lengthscale.square().reciprocal()
+        r2 = squared_distance(self.u, u[None], self.hyper.lengthscale)
+        _, phi1, phi2 = PROFILES[self.hyper.kernel](r2)
+        along = (((u - self.u) * direction) * inv2[:, None, :]).sum(-1)
+        length2 = (direction.square() * inv2).sum(-1)
+        bend = phi2.squeeze(-1) * along.square() - phi1.squeeze(-1) * length2[:, None]
+        return self.hyper.outputscale * (self.alpha * bend).sum(-1)
+
     def leave_one_out(self) -> LeftOut:
         """Every observation as predicted from all others.
 

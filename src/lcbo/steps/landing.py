@@ -25,6 +25,7 @@ FIRST_BEND = 0.2  # variation of the bend before any landing: this share of the 
 FIRST_SCATTER = 0.01  # of the linear change
 MOST = 0.3  # a margin is never more than this share of the linear change, or than what is unknown
 INSIDE = 1e-3  # of the linear change: lands a step just inside an inequality that is known exactly
+LATEST = 0.3  # of the latest landing in how far the model's bends are believed
 VISIBLE = 2.0  # standard deviations of the value by which an error counts as one
 
 
@@ -38,6 +39,8 @@ class Landing:
         bend: ``T``, expected error of a landing over the squared length of its step, in user units.
         wobble: ``T``, standard deviation of the bend.
         scatter: ``T``, mean square of the errors that the bend does not explain, over the linear change.
+        bent: ``T``, by how much the model itself saw the last step bend, in user units; ``None`` unknown.
+        agreement: ``2 x T``, recent means of ``e b`` and ``b b`` over ``e e + b b``, of errors e and bends b.
     """
 
     probability: float
@@ -45,6 +48,8 @@ class Landing:
     bend: Array = field(default_factory=lambda: np.zeros(0))
     wobble: Array = field(default_factory=lambda: np.zeros(0))
     scatter: Array = field(default_factory=lambda: np.zeros(0))
+    bent: Array | None = None
+    agreement: Array = field(default_factory=lambda: np.zeros((2, 0)))
 
     def observe(self, local: LocalPosterior, length: float, radius: float) -> float:
         """Learn from the posterior where the last step, of a length, landed.
@@ -58,6 +63,7 @@ class Landing:
             self.bend = np.append(self.bend, np.zeros(size))[:size]
             self.wobble = np.append(self.wobble, (FIRST_BEND * slopes / radius * scale)[kept:])[:size]
             self.scatter = np.append(self.scatter, np.full(size, FIRST_SCATTER**2))[:size]
+            self.agreement = np.concatenate([self.agreement, np.zeros((2, size))], 1)[:, :size]
             self.expected = None
         if self.expected is None or length == 0.0:
             return 0.0
@@ -65,6 +71,8 @@ class Landing:
         bend, variation = self.bend / scale, np.square(self.wobble / scale)
         var = np.square(local.deviations)
         error = local.values - self.expected[1:] / scale
+        if self.bent is not None:
+            self._compare(error, self.bent / scale)
         change = slopes * length
         rest = error - bend * length**2
         # A step much shorter than the radius shows no bend; what else it shows must not look like one.
@@ -90,8 +98,25 @@ class Landing:
         value = local.value + local.objective @ step
         if local.hessian is not None:
             value += 0.5 * step @ local.hessian @ step
+        self.bent = None if local.bends is None else 0.5 * local.bends.along(step) * local.scale[1:]
         ahead = [value, *(local.values + local.slopes @ step)]
         self.expected = np.array(ahead) * local.scale
+
+    def _compare(self, error: Array, bent: Array) -> None:
+        """Take note of how well the model foresaw by how much the linearized terms were missed."""
+        size = np.square(error) + np.square(bent)
+        seen = np.stack([error * bent, np.square(bent)]) / np.maximum(size, 1e-300)
+        self.agreement = (1.0 - LATEST) * self.agreement + LATEST * seen
+
+    def believed(self) -> Array:
+        """Return the share of the model's bends that landings confirm, ``T``, 0 to 1.
+
+        It is the slope of the errors over the bends. A model of few points bends where nothing does, and a
+        step that follows such bends creeps.
+        """
+        together, alone = self.agreement
+        share: Array = np.clip(together / np.maximum(alone, 1e-12), 0.0, 1.0)
+        return share
 
     def carried(self, local: LocalPosterior, length: float) -> Array:
         """Return how far out a move of some length is carried beyond each linearized term, ``T``.
@@ -127,14 +152,21 @@ class Landing:
             "bend": self.bend.tolist(),
             "wobble": self.wobble.tolist(),
             "scatter": self.scatter.tolist(),
+            "bent": None if self.bent is None else self.bent.tolist(),
+            "agreement": self.agreement.tolist(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state."""
+        """Go on from a state; run files of before compared no bends."""
         self.expected = None if state["expected"] is None else np.array(state["expected"])
         self.bend, self.wobble, self.scatter = (
             np.array(state[name], dtype=np.float64) for name in ("bend", "wobble", "scatter")
         )
+        if "agreement" in state:
+            self.bent = None if state["bent"] is None else np.array(state["bent"])
+            self.agreement = np.array(state["agreement"], dtype=np.float64).reshape(2, -1)
+        else:  # run files of before
+            self.agreement = np.zeros((2, len(self.bend)))
 
 
 def _visible(error: Array, deviation: Array) -> Array:

@@ -23,6 +23,8 @@ from lcbo.steps.step import Iterate, LocalPosterior, Step, unit
 from lcbo.types import Array
 
 WEIGHTS = (1e2, 1e4, 1e6)  # of a violation against the objective, each in radii; the first that suffices
+UNPRESSED = 1e-6  # slopes of the objective: a multiplier below is rounding
+BALANCED = 30.0  # slopes of the objective: a row pressed harder is still to be reached
 FAR = 3.0  # radii: a term farther out of reach must not drown the others, only its sign matters
 RATE = 0.3  # of the logarithm of the radius per step
 LATE = 0.02  # the cap at the end of the budget
@@ -87,7 +89,9 @@ class LinearizedStep(Step):
         audible = min(STEPS_OVER_NOISE * audible_length(local, self.radius.now), LATE)
         resolution = max(resolved_length(local, self.radius.now), audible)
         self.radius.judge(error, resolution, spent)
-        step = linearized_step(local, self.landing.margin(local, self.radius.now), self.radius.now)
+        step = linearized_step(
+            local, self.landing.margin(local, self.radius.now), self.radius.now, self.landing.believed()
+        )
         self.landing.expect(local, step)
         self.radius.adapt(step, last_step, error, resolution, spent)
         return Iterate(local.u + step, step)
@@ -145,10 +149,14 @@ def _length_of(deviations: Array, local: LocalPosterior, radius: float) -> float
     return float(np.median(deviations[near] / slopes[near])) if near.any() else 0.0
 
 
-def linearized_step(local: LocalPosterior, margin: Array, radius: float) -> Array:
+def linearized_step(
+    local: LocalPosterior, margin: Array, radius: float, believed: Array | None = None
+) -> Array:
     """Return the step ``s``, ``d``, in a ball; ``T`` margins are added to the values of the terms.
 
     Its elastic weight grows until the step does not raise the violation that the model itself predicts.
+    The multipliers of this solution then say how the Lagrangian bends, as far as the terms' second
+    derivatives are ``believed``, ``T``, 0 to 1, and the step follows it.
     """
     u, values = local.u, local.values + margin
     norms = np.linalg.norm(local.slopes, axis=1)
@@ -168,6 +176,17 @@ def linearized_step(local: LocalPosterior, margin: Array, radius: float) -> Arra
         step = solution.step
         if solution.violation <= before + 1e-9:
             break
+    if local.bends is not None and believed is not None and curvature is not None:
+        pressure = np.zeros(len(norms))
+        pressure[useful] = solution.multipliers
+        pressure = np.where(np.abs(pressure) > UNPRESSED, pressure * believed, 0.0)
+        if 0.0 < np.abs(pressure).max(initial=0.0) < BALANCED:
+            weights = np.divide(pressure * length, norms, out=np.zeros(len(norms)), where=useful)
+            assert local.hessian is not None
+            curvature = convex_part(local.hessian + local.bends.weighed(weights)) * (radius / length)
+            bent = elastic_step(unit(local.objective), rows, offset, two_sided, *box, weight, curvature)
+            if bent.violation <= max(solution.violation, before) + 1e-9:
+                step = bent.step
     displacement: Array = np.clip(u + radius * step, 0.0, 1.0) - u
     return displacement
 

@@ -15,6 +15,18 @@ from lcbo.types import Array
 NEAR = 2.0  # lengths of a move within which a term may become active
 
 
+class Bends(ABC):
+    """Second derivatives of the terms at one point, by the model."""
+
+    @abstractmethod
+    def along(self, step: Array) -> Array:
+        """Return ``s' H_i s`` of every term, ``T``."""
+
+    @abstractmethod
+    def weighed(self, weights: Array) -> Array:
+        """Return ``sum_i w_i H_i``, ``d x d``, for ``T`` weights."""
+
+
 @dataclass(frozen=True)
 class LocalPosterior:
     """Posterior means of values and gradients at one point of the working cube, in standardized outputs.
@@ -31,6 +43,7 @@ class LocalPosterior:
         scale: ``1 + T``, what a unit is in the user's units: the objective's first.
         noise: ``1 + T``, standard deviations of an observation; ``None`` where there is no noise.
         hessian: ``d x d``, second derivatives of the objective's mean; ``None`` takes it for linear.
+        bends: second derivatives of the terms; ``None`` takes them for linear.
         held: ``d``, coordinates that a step leaves alone; ``None`` moves all.
     """
 
@@ -45,6 +58,7 @@ class LocalPosterior:
     scale: Array
     noise: Array | None = None
     hessian: Array | None = None
+    bends: Bends | None = None
     held: NDArray[np.bool_] | None = None
 
     def near(self, length: float) -> NDArray[np.bool_]:

@@ -15,6 +15,7 @@ from torch import Tensor
 from lcbo.methods.base.archive import FAILED, TOLD, Archive
 from lcbo.methods.base.recommend import believed, forecast, recommended, standardized_terms
 from lcbo.methods.lcbo.basins import Basins
+from lcbo.methods.lcbo.curvature import ModeledBends
 from lcbo.methods.lcbo.evidence import KERNELS, PLAIN, Choice, chosen
 from lcbo.methods.lcbo.failures import wall
 from lcbo.methods.lcbo.frame import Frame
@@ -222,18 +223,21 @@ class LocalModel:
             equality=terms.equality,
             scale=scaling.std[rows],
             noise=self.noise()[rows],
-            hessian=self._curvature(x) if self._options.step == "linearized" else None,
+            **(self._curvature(x) if self._options.step == "linearized" else {}),
         )
         return self._walled(local) if self._options.avoid_failures else local
 
-    def _curvature(self, x: Tensor) -> Array | None:
-        """Second derivatives of the objective's mean in the working cube, trusted where there is no noise.
+    def _curvature(self, x: Tensor) -> dict[str, Any]:
+        """Second derivatives of the means in the working cube, trusted where there is no noise.
 
         From noisy values they are mostly the way a stationary model goes back to its mean.
         """
         assert self.now is not None
-        trust = (1.0 - self._window.regime.level) / self.frame.width**2
-        return trust * to_array(self.now.gp.outputs(slice(1)).mean_hessian(x)[0]) if trust > 0.0 else None
+        gp, width, trust = self.now.gp, self.frame.width, 1.0 - self._window.regime.level
+        if trust <= 0.0:
+            return {}
+        hessian = trust / width**2 * to_array(gp.outputs(slice(1)).mean_hessian(x)[0])
+        return {"hessian": hessian, "bends": ModeledBends(gp, x, width, self._terms, trust)}
 
     def _walled(self, local: LocalPosterior) -> LocalPosterior:
         """Add the wall behind which evaluations fail as one more inequality, known exactly."""
@@ -252,6 +256,7 @@ class LocalModel:
             equality=np.append(local.equality, False),
             scale=np.append(local.scale, 1.0),
             noise=None if local.noise is None else np.append(local.noise, 0.0),
+            bends=local.bends.with_straight() if isinstance(local.bends, ModeledBends) else None,
         )
 
     def doubt(self, z: Array) -> None:
