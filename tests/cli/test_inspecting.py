@@ -17,7 +17,7 @@ import lcbo as library
 @pytest.fixture
 def run(folder):
     """A run of the laboratory with a failure whose reason would like to steer the terminal."""
-    problem = library.Problem([(0.0, 1.0)] * 3, ["c <= 0", "d >= -9"], "f")
+    problem = library.Problem([(0.0, 1.0)] * 3, ["c <= 0", "d >= -9"], "f", deterministic=True)
     with library.Optimizer(problem, "sobol", budget=6, store=folder / "run.db") as optimizer:
         for c in optimizer.ask(5):
             if c.id == 2:

@@ -6,6 +6,7 @@ import pytest
 import lcbo
 from lcbo import Optimizer, Problem
 from lcbo.methods.confirmation import Confirmed
+from lcbo.methods.shortlist import ladder
 
 SD = 0.02
 
@@ -122,7 +123,7 @@ def test_ladder_leads_inside():
     assert isinstance(method, Confirmed)
     center = method.recommend()
     belief = method.belief(center)
-    means = [point.mean() for point in method._ladder(belief, 8)[1:]]
+    means = [point.mean() for point in ladder(belief, method.setup.terms, np.full(2, SD), 8)[1:]]
     assert np.all(np.diff(means) < 0.0)
 
 

@@ -8,6 +8,8 @@ from scipy.stats import norm
 import lcbo
 from lcbo import ModelError, Problem
 from lcbo.methods.decision import INFLATION, PRIOR
+from lcbo.methods.neighbors import no_noise_nearby, prospects_of_neighbors
+from lcbo.terms import Term, Terms
 
 pytestmark = pytest.mark.usefixtures("uniform")
 
@@ -150,3 +152,70 @@ def test_result_before_any_evaluation_says_so():
     assert "no evaluation" in result.message
     assert len(result.history) == 0
     assert result.history.to_frame().empty
+
+
+def measured(sd, seed=0):
+    """``sum (x - 0.7)^2`` under ``mean(x) <= 0.5`` and ``x1 x2 >= 0.2`` in ten variables; 0.4 is least."""
+    rng = np.random.default_rng(seed)
+
+    def fun(x):
+        exact = {"f": float(np.sum((x - 0.7) ** 2)), "m": float(x.mean()), "p": float(x[0] * x[1])}
+        return {name: value + sd * rng.standard_normal() for name, value in exact.items()}
+
+    return Problem([(0.0, 1.0)] * 10, ["m <= 0.5", "p >= 0.2"], "f", fun=fun)
+
+
+def test_a_solver_that_converged_without_noise_answers_with_its_point_unasked():
+    result = lcbo.minimize(measured(0.0), budget=250, method="cobyqa", progress=False)
+    assert result.success
+    assert result.rule == "observed"
+    assert result.fun == pytest.approx(0.4, abs=1e-6)
+    np.testing.assert_array_equal(result.x, result.x_observed)
+
+
+@pytest.mark.parametrize("method", ["cobyqa", "sobol"])
+def test_a_method_without_a_model_is_not_sure_of_its_luckiest_value(method):
+    """What was observed feasible by luck is not called feasible; the probability is that of neighbors."""
+    feasible = 0
+    for seed in range(2):
+        problem = measured(0.05, seed)
+        result = lcbo.minimize(problem, budget=80, method=method, rng=seed, progress=False)
+        assert result.rule == "neighbors"
+        assert result.pof < 1.0
+        assert result.success == (result.pof >= 0.9)
+        assert "nothing tells how noisy" in result.message
+        assert "deterministic=True would tell." in result.message
+        at = measured(0.0).evaluate(result.x)
+        feasible += not result.success or (at["m"] <= 0.5 and at["p"] >= 0.2)
+    assert feasible == 2
+
+
+def test_planes_tell_noise_from_a_tilt():
+    rng = np.random.default_rng(0)
+    points, slope = rng.uniform(size=(40, 3)), np.array([[1.0, -2.0], [0.5, 3.0], [4.0, 0.0]])
+    flat, scale = points @ slope, np.array([1.0, 10.0])
+    assert no_noise_nearby(points[0], flat[0], points, flat, scale)
+    for row in range(2):
+        noisy = flat.copy()
+        noisy[:, row] += 0.01 * scale[row] * rng.standard_normal(40)
+        assert not no_noise_nearby(points[0], noisy[0], points, noisy, scale)
+    terms = Terms((Term(1, 1.0, 0.0),))
+    noisy = flat + 0.1 * rng.standard_normal((40, 2))
+    found = prospects_of_neighbors(points, noisy, terms, scale)
+    place = [int((points == u).all(1).argmax()) for u in found.u]
+    off = np.sqrt(np.square(found.expected - flat[place]).mean())
+    assert off == pytest.approx(0.1 * np.sqrt(4 / 23), rel=0.5)  # least squares: 4 unknowns, 23 neighbors
+    assert np.median(found.std[0]) == pytest.approx(0.1, rel=0.2)
+    assert prospects_of_neighbors(points[:6], noisy[:6], terms, scale) is None
+    assert not no_noise_nearby(points[0], flat[0], points[:6], flat[:6], scale)
+
+
+def test_too_few_evaluations_tell_nothing():
+    problem = Problem([(0.0, 1.0)] * 3, ["c <= 1"], "f")
+    with lcbo.Optimizer(problem, "sobol", budget=6) as optimizer:
+        for candidate in optimizer.ask(3):
+            optimizer.tell(candidate.id, {"f": 1.0, "c": float(candidate.x[0])})
+        result = optimizer.result()
+    assert not result.success
+    assert np.isnan(result.pof)
+    assert "nothing tells how noisy the values are" in result.message

@@ -166,12 +166,49 @@ def test_the_sentence_says_what_is_left():
     points = np.random.default_rng(0).uniform(0, 1, (30, 2))
     log = evaluated(problem, points)
     sentence = explain(log, believed(problem, np.array([0.5, 0.5]))).sentence
-    assert sentence == "f could still fall by about 0.95 % per step of 0.1 of the variables' ranges"
+    assert sentence == (
+        "not stationary: f could still fall by about 0.95 % per step of 0.1 of the variables' ranges"
+    )
     at_bound = explain(log, believed(problem, np.array([0.0, 0.5]))).sentence
     assert at_bound.startswith("stationary: f would fall by less than 0.01 %")
     flat = Problem([(0, 1)] * 2, [], "f", fun=lambda _: {"f": 10.0})
     noisy = explain(evaluated(flat, points, noise=1.0), believed(flat, np.array([0.5, 0.5]))).sentence
     assert noisy.startswith("stationary within what the noise allows: less than")
+
+
+def corner(x):
+    """A linear program whose optimum is the corner (0.4, 0.6): f + 2 (a - 0.4) + 3 (b - 0.6) is constant."""
+    return {"f": 10.0 - 2.0 * x[0] - 3.0 * x[1], "a": float(x[0]), "b": float(x[1]), "c": float(x[0])}
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_an_answer_that_keeps_a_margin_has_the_multipliers_of_the_optimum(noise):
+    """A margin of 0.005 of the box: what is left to gain is the multipliers times the margins."""
+    problem = Problem([(0, 1)] * 3, ["a <= 0.4", "b <= 0.6", "c <= 0.8"], "f", fun=corner)
+    points = np.clip(0.4 + 0.2 * np.random.default_rng(0).standard_normal((80, 3)), 0, 1)
+    log, x = evaluated(problem, points, noise), np.array([0.395, 0.595, 0.5])
+    found = explain(log, believed(problem, x, noise / 5.0))
+    multipliers, errors = found.sensitivities.multipliers, found.sensitivities.multiplier_errors
+    for name, exact in {"a": 2.0, "b": 3.0}.items():
+        assert abs(multipliers[name] - exact) <= 2.0 * errors[name]
+        assert 0.0 < errors[name] <= 0.25 * exact
+    assert multipliers["c"] == 0.0
+    assert found.sentence.startswith("stationary")
+    cost = float(found.sentence.split("cost about ")[1].split(" %")[0])
+    assert cost == pytest.approx(100.0 * 0.005 * 5.0 / problem.evaluate(x)["f"], rel=0.1)
+
+
+def test_both_limits_of_an_outcome_act_as_an_equality():
+    """Each could grow without end if the other does; only their difference says anything."""
+    slopes = np.array([[-1.0, -2.0, 0.5], [2.0, 4.0, -1.0]])
+    cov = np.tile(1e-4 * np.eye(3), (2, 1, 1))
+    both = Terms((Term(1, 1.0, 0.1), Term(1, -1.0, -0.1)))
+    found = balance(np.full(3, 0.5), slopes, cov, both, np.ones(2, bool))
+    alone = Terms((Term(1, 1.0, 0.0, equality=True),))
+    exact = balance(np.full(3, 0.5), slopes, cov, alone, np.ones(1, bool))
+    assert exact.multipliers == pytest.approx([0.5], rel=0.01)
+    assert both.sign @ found.multipliers == pytest.approx(exact.multipliers[0])
+    assert np.linalg.norm(found.errors) == pytest.approx(exact.errors[0])
 
 
 def test_a_run_answers_with_its_multipliers():

@@ -1,10 +1,7 @@
 """The end of a noisy run: a shortlist is evaluated again, and the answer is decided by these fresh values.
 
 The best point of a noisy run is the one that was luckiest. So the last few per cent of the budget go to a
-shortlist: the point the method recommends, the best that its model is sure of with points between the two,
-and a ladder from the first into the interior. The ladder's rungs are the shortest moves that put ever larger
-margins between the linearized terms and their limits: near the optimum a margin costs the same objective in
-whichever direction it is gained, and the shortest move is the one the model knows best.
+shortlist (`lcbo.methods.shortlist`).
 
 The belief about the shortlist before its first evaluation is the model's, its variance inflated (see
 `lcbo.methods.decision`); fresh observations update it. What is evaluated next is the point with the largest
@@ -36,19 +33,13 @@ from lcbo.methods.decision import (
     updated,
 )
 from lcbo.methods.protocol import Belief, Call, Forecast, Method, Outcome, Proposal
+from lcbo.methods.shortlist import after, best_observed, between, distinct, ladder
 from lcbo.models.repeats import Repeats
 from lcbo.scaling import Scaling
-from lcbo.steps.elastic import elastic_step
 from lcbo.types import Array
 
 LEAST = 2  # evaluations; fewer confirm nothing
-RUNGS = (0.0, 0.5, 1.0, 1.6, 2.4, 3.5)  # margins of the ladder, in standard deviations
-BETWEEN = (0.3, 0.55, 0.8, 1.0)  # of the way from the recommended point to the one the model is sure of
-INFLATED = 1.5  # the model's standard deviation, for the margins
-FAR = 3.0  # moves: a term farther inside does not matter
-WEIGHT = 1e3  # of a violation against the length of the move
 NOISE_DOF = 4.0  # the model's noise weighs as much as this many repeats
-OBSERVED = 5  # points of the shortlist of a method without a model
 FLAT = 10.0  # standard deviations of an outcome over the run: a prior that says nothing
 SURE = 1.0 - 1e-4  # an output that is feasible with this probability needs none of the joint risk
 
@@ -236,56 +227,16 @@ class Confirmed(Method):
 
     def _make_shortlist(self, evaluations: int) -> Array:
         """Return the points worth confirming, those confirmed earlier first."""
-        earlier = self._shortlist[(self._fresh()[0] > 0.0).any(-1)]
-        center = _says(self.method.recommend)
+        points = [*self._shortlist[(self._fresh()[0] > 0.0).any(-1)]]
+        center, terms, scale = _says(self.method.recommend), self.setup.terms, self._scale()
         belief = None if center is None else _says(lambda: self.method.belief(center))
         if center is None or belief is None:
-            return self._distinct([*earlier, *self._best_observed()])
-        points = [*earlier, *self._ladder(belief, evaluations)]
-        sure = _says(lambda: prospects_of(self.method, self._demand))
-        if sure is not None:
-            there = sure.u[self._demand.choose(sure, self._scale())[0]]
-            points += [center + share * (there - center) for share in BETWEEN]
-        return self._distinct(points)
-
-    def _distinct(self, points: Sequence[Array]) -> Array:
-        """Return what is evaluated for some points, each once."""
-        return _distinct([self.setup.snapped(point) for point in points])
-
-    def _best_observed(self) -> list[Array]:
-        """The best points as observed: feasible ones by their objective, then the least infeasible."""
-        told = self._archive.recent(None)
-        y = self._archive.y[told]
-        total = self.setup.terms.total(y, self._scale())
-        order = np.lexsort([y[:, 0], total])[: 4 * OBSERVED]
-        return list(_distinct(list(self._archive.u[told[order]]))[:OBSERVED])
-
-    def _ladder(self, belief: Belief, evaluations: int) -> list[Array]:
-        """The point of a belief and ever deeper ones inside the limits."""
-        terms, u = self.setup.terms, belief.u
-        unit = belief.scale[terms.rows]  # squares of user units may overflow
-        slopes = terms.sign[:, None] * belief.gradient[terms.rows] / unit[:, None]
-        norms = np.linalg.norm(slopes, axis=1)
-        useful = norms > 0.0
-        two_sided = terms.equality[useful]
-        values = terms.values(belief.mean) / unit
-        margin = np.where(terms.equality, 0.0, self._doubt(belief, evaluations)[terms.rows])
-        rungs = [u]
-        for rung in RUNGS:
-            wanted = (values + rung * margin)[useful] / norms[useful]
-            radius = FAR * float(np.max(np.where(two_sided, abs(wanted), wanted), initial=0.0))
-            if radius > 0.0:
-                offset = np.clip(wanted / radius, -FAR, FAR)
-                rows, box = slopes[useful] / norms[useful, None], (-u / radius, (1.0 - u) / radius)
-                move = elastic_step(np.zeros(len(u)), rows, offset, two_sided, *box, WEIGHT, np.eye(len(u)))
-                rungs.append(np.clip(u + radius * move.step, 0.0, 1.0))
-        return rungs
-
-    def _doubt(self, belief: Belief, evaluations: int) -> Array:
-        """By how much a value may be off now and after half of the evaluations together, ``B``, scaled."""
-        prior = np.square(INFLATED * belief.std / belief.scale)
-        doubt: Array = np.sqrt(prior + _after(prior, self._noise() / belief.scale, 0.5 * evaluations))
-        return doubt
+            points += best_observed(self._archive, terms, scale)
+        else:
+            points += ladder(belief, terms, self._noise(), evaluations)
+            sure = _says(lambda: prospects_of(self.method, self._demand))
+            points += [] if sure is None else between(center, sure.u[self._demand.choose(sure, scale)[0]])
+        return distinct([self.setup.snapped(point) for point in points])
 
     def _noise(self) -> Array:
         """Standard deviation of one observation: as stated, else of repeats and as the model learned."""
@@ -373,12 +324,12 @@ class Confirmed(Method):
         probabilities = demand.probabilities(posterior, scale)
         met = demand.met(probabilities) & (self._fresh()[0] > 0.0).any(-1) & ~failed
         var = np.square(posterior.deviation / scale)
-        after = _after(var, self._noise() / scale, left)
+        left_var = after(var, self._noise() / scale, left)
         in_doubt = probabilities < SURE
         shared = demand.confidence ** (1.0 / np.maximum(in_doubt.sum(-1, keepdims=True), 1))
         level = np.where(np.isnan(demand.own), shared, demand.own)
         slack = demand.slack(posterior.expected) / scale + demand.tol
-        ahead = (slack - ndtri(level) * np.sqrt(after)) / np.sqrt(np.maximum(var - after, 1e-300))
+        ahead = (slack - ndtri(level) * np.sqrt(left_var)) / np.sqrt(np.maximum(var - left_var, 1e-300))
         chance = np.where(failed, 0.0, np.where(in_doubt, ndtr(ahead), 1.0).prod(-1))
         reach = float(np.ptp(objective)) or 1.0
         bar = float(objective[met].min()) if met.any() else float(objective.max()) + reach
@@ -389,22 +340,9 @@ class Confirmed(Method):
         return int(np.where(met, -objective, -np.inf).argmax() if met.any() else joint.argmax())
 
 
-def _after(var: Array, noise: Array, count: float) -> Array:
-    """Variances after ``count`` further observations with noise of a standard deviation."""
-    precision = 1.0 / np.maximum(var, 1e-300) + count / np.maximum(np.square(noise), 1e-300)
-    after: Array = 1.0 / precision
-    return after
-
-
 def _says(ask: Callable[[], Said | None]) -> Said | None:
     """Return what a model says; one that cannot be built must not cost the confirmation."""
     try:
         return ask()
     except ModelError:
         return None
-
-
-def _distinct(points: Sequence[Array]) -> Array:
-    """Return the points in their order without repetition, ``k x d``."""
-    kept = {point.tobytes(): point for point in points}
-    return np.array(list(kept.values()))

@@ -143,12 +143,14 @@ def prospects_of(method: Method, demand: Demand) -> Prospects | None:
     if u is None:
         u = method.recommend()  # all that a method of another kind may have
         belief = None if u is None else method.belief(u)
-        return None if belief is None else _prospects(belief.u[None], belief.mean[None], belief.std[None])
+        if belief is None:
+            return None
+        return prospects_of_moments(belief.u[None], belief.mean[None], belief.std[None])
     forecast = method.forecast(u)
     if forecast is None:
         return None
     weight, scaling = normalized(learned(forecast, demand)), forecast.scaling
-    return _prospects(u, scaling.undo(forecast.mean), scaling.std * np.sqrt(forecast.var), weight)
+    return prospects_of_moments(u, scaling.undo(forecast.mean), scaling.std * np.sqrt(forecast.var), weight)
 
 
 def prospects_of_values(u: Array, y: Array, noise: Array) -> Prospects:
@@ -163,11 +165,12 @@ def prospects_of_values(u: Array, y: Array, noise: Array) -> Prospects:
     count = np.bincount(place.ravel())[:, None]
     mean = np.zeros((len(points), y.shape[1]))
     np.add.at(mean, place.ravel(), y / count[place.ravel()])
-    found = _prospects(points, mean, noise / np.sqrt(count))
+    found = prospects_of_moments(points, mean, noise / np.sqrt(count))
     return replace(found, rule="values")
 
 
-def _prospects(u: Array, mean: Array, std: Array, weight: Array | None = None) -> Prospects:
+def prospects_of_moments(u: Array, mean: Array, std: Array, weight: Array | None = None) -> Prospects:
+    """Return normal beliefs at points, ``k x d``; the inflations have their prior unless weighted."""
     weight = np.tile(PRIOR[:, None], (1, mean.shape[-1])) if weight is None else weight
     means = np.broadcast_to(mean, (len(INFLATION), *mean.shape))
     return Prospects(u, means, INFLATION[:, None, None] * std, weight, "model")

@@ -2,11 +2,13 @@
 
 Which point is the answer depends on the noise. It is as stated; where nothing is stated, repeats of a point
 show it; where nothing was repeated, there is none if the model reproduces the best observed point almost
-exactly (all outputs within 1 % of their scale, both in error and in standard deviation).
+exactly (all outputs within 1 % of their scale, both in error and in standard deviation), or, for a method
+without a model, the plane of its neighbors does (within 0.1 %).
 
 - Without noise: the best feasible point observed, what was seen there is the truth.
 - With noise: the best point that is feasible with the confidence asked for, by the confirmation where there
-  was one and by the model otherwise (`lcbo.methods.decision`), with the values believed there. The best
+  was one and by the model otherwise (`lcbo.methods.decision`; without a model by repeated values or by
+  neighbors, `lcbo.methods.neighbors`), with the values believed there. The best
   *observed* value of a noisy run is optimistically biased, so it only stands beside it (``x_observed``).
 """
 
@@ -27,6 +29,7 @@ from lcbo.methods.decision import (
     prospects_of_values,
     reproduces,
 )
+from lcbo.methods.neighbors import no_noise_nearby, prospects_of_neighbors
 from lcbo.methods.protocol import Belief, Method
 from lcbo.models.repeats import Repeats
 from lcbo.optimizer.describe import versions
@@ -41,6 +44,7 @@ _RULES = {
     "confirmed": "decided by repeated evaluations",
     "model": "decided by the model",
     "values": "decided by observed values and their noise",
+    "neighbors": "decided by neighboring values, as nothing tells how noisy they are",
 }
 
 
@@ -81,13 +85,15 @@ def answer(problem: Problem, method: Method, log: Log, *, reason: str, demand: D
     result.rule = "observed" if prospects is None else prospects.rule
     if prospects is not None:
         best, result.pof, result.success = demand.choose(prospects, _scale(log))
-        outcomes = problem.from_rows(prospects.expected[best])
+        outcomes = problem.from_rows(_values(log, prospects, best))
         result.x, result.fun = problem.space.from_unit(prospects.u[best]), outcomes[problem.objective.name]
         result.constr = _constrained(problem, outcomes)
         belief = _belief(method, prospects.u[best])
+    elif noisy and problem.constraints:
+        result.success, result.pof = False, math.nan
     _explain(result, log, belief)
     result.reason = reason
-    result.message = _message(result, noisy)
+    result.message = _message(result, noisy, seen.success)
     result.history = log.history()
     result.basins = log.basins(method.descents())
     result.remarks = list(method.remarks())
@@ -122,6 +128,11 @@ def _is_noisy(problem: Problem, log: Log, belief: Belief | None) -> bool:
     shown = noise_shown(problem.noise_var, _repeats(log), _scale(log), log.feasibility_tol)
     if shown is not None:
         return shown
+    if belief is None:
+        seen = log.incumbent()
+        assert seen is not None
+        points, rows = _complete(log)
+        return not no_noise_nearby(seen.u, problem.to_rows(seen.outcomes), points, rows, _scale(log))
     return log.best is None or not reproduces(belief, problem.to_rows(log.best.outcomes))
 
 
@@ -138,11 +149,27 @@ def _prospects(problem: Problem, method: Method, log: Log, demand: Demand) -> Pr
         return found
     stated = [math.nan if v is None else math.sqrt(v) for v in problem.noise_var]
     noise = np.where(np.isnan(stated), _repeats(log).deviation, stated)
+    points, rows = _complete(log)
+    if np.isnan(noise).any():
+        return prospects_of_neighbors(points, rows, problem.terms, _scale(log))
+    return prospects_of_values(points, rows, noise) if len(points) else None
+
+
+def _values(log: Log, prospects: Prospects, best: int) -> Array:
+    """Return the outputs at the answer: as believed, or as observed where a plane was all there was."""
+    if prospects.rule != "neighbors":
+        believed: Array = prospects.expected[best]
+        return believed
+    points, rows = _complete(log)
+    observed: Array = rows[(points == prospects.u[best]).all(1).argmax()]
+    return observed
+
+
+def _complete(log: Log) -> tuple[Array, Array]:
+    """Return the points whose outputs are all known, ``n x d``, and these, ``n x B``."""
     complete = ~np.isnan(log.rows).any(1)
-    if np.isnan(noise).any() or not complete.any():
-        return None
-    u = np.array([e.u for e in log.evaluations])[complete]
-    return prospects_of_values(u, log.rows[complete], noise)
+    points = np.array([evaluation.u for evaluation in log.evaluations])
+    return points[complete], log.rows[complete]
 
 
 def _repeats(log: Log) -> Repeats:
@@ -172,7 +199,7 @@ def _constrained(problem: Problem, outcomes: Mapping[str, float]) -> dict[str, f
     return {name: outcomes.get(name, math.nan) for name in problem.outcomes[1:]}
 
 
-def _message(result: Result, noisy: bool) -> str:
+def _message(result: Result, noisy: bool, feasible: bool) -> str:
     """Return one sentence on the answer, by which rule it was found, and one on why the run stopped."""
     if result.x is None:
         found = "no evaluation has succeeded yet"
@@ -185,11 +212,14 @@ def _message(result: Result, noisy: bool) -> str:
                 f"feasible with probability {result.pof:.3g} only, {result.confidence:.4g} asked for; "
                 "no point is surer"
             )
-    elif result.success:
-        found = "best feasible point observed"
     else:
-        found = "nothing feasible was observed; this is the least infeasible point"
-    if result.rule == "observed" and result.x is not None:
+        found = (
+            "best feasible point observed"
+            if feasible
+            else "nothing feasible was observed; this is the least infeasible point"
+        )
         found += "; nothing tells how noisy the values are" if noisy else ", the values having no noise"
+    if noisy and result.x is not None and result.rule in ("observed", "neighbors"):
+        found += "; a repeated evaluation, a stated noise or deterministic=True would tell"
     why = result.reason[:1].upper() + result.reason[1:]
     return f"{found}. {why}".rstrip(". ") + "."

@@ -45,6 +45,7 @@ _CLEAR = 6.0  # standard errors from 0 at which the cut changes nothing
 _CHAINS, _SWEEPS = 500, 40
 _ROUNDS = 3  # multipliers and weights depend on each other
 _TAU2 = np.concatenate([[0.0], np.geomspace(1e-12, 1.0, 25)])
+_CHANGE = 0.1  # by how much slopes may well change on the way to the optimum, where the residual cannot tell
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,21 @@ class Balance:
 
 def active(values: Array, deviations: Array, equality: Mask) -> Mask:
     """Return which terms bind within their resolution, given standardized values and their deviations."""
-    near: Mask = equality | (values >= -(_ACTIVE + 2.0 * deviations))
-    return near
+    return _reached(values, deviations, equality, _ACTIVE)
+
+
+def may_bind(values: Array, deviations: Array, slopes: Array, equality: Mask) -> Mask:
+    """Return which terms may stop the optimum, as a bound may that is as near, given their slopes, ``T x d``.
+
+    An answer with noise keeps a margin to its limits, however little that margin is in the cube.
+    """
+    reach = np.maximum(_ACTIVE, _NEAR_BOUND * np.linalg.norm(slopes, axis=1))
+    return _reached(values, deviations, equality, reach)
+
+
+def _reached(values: Array, deviations: Array, equality: Mask, room: Array | float) -> Mask:
+    reached: Mask = equality | (values >= -(room + 2.0 * deviations))
+    return reached
 
 
 def kkt(belief: Belief, terms: Terms, scale: Array) -> Kkt:
@@ -146,7 +160,8 @@ def balance(u: Array, slopes: Array, cov: Array, terms: Terms, binding: Mask) ->
         terms: the conditions.
         binding: which of them may bind, ``T``.
     """
-    rows, equality = terms.rows[binding], terms.equality[binding]
+    binding, equality = _without_twins(terms, binding)
+    rows = terms.rows[binding]
     jacobian, spread = terms.sign[binding, None] * slopes[rows], cov[rows]
     lower, upper = u <= _NEAR_BOUND, u >= 1.0 - _NEAR_BOUND
     plain = estimate = _multipliers(slopes[0], jacobian, equality, lower, upper)
@@ -177,6 +192,20 @@ def balance(u: Array, slopes: Array, cov: Array, terms: Terms, binding: Mask) ->
     )
 
 
+def _without_twins(terms: Terms, binding: Mask) -> tuple[Mask, Mask]:
+    """Return the binding terms, one per outcome, and which of these have multipliers of either sign.
+
+    Two limits of one outcome that both bind hold it as an equality does: only the difference of their
+    multipliers matters, and both could grow without end.
+    """
+    places = np.flatnonzero(binding)
+    rows, first, count = np.unique(terms.rows[places], return_index=True, return_counts=True)
+    kept = np.zeros_like(binding)
+    kept[places[first]] = True
+    free = terms.equality[kept] | np.isin(terms.rows[kept], rows[count > 1])
+    return kept, free
+
+
 class _Whitened:
     """The least squares problem of the multipliers in coordinates where its errors are independent."""
 
@@ -187,7 +216,8 @@ class _Whitened:
         self._columns = (jacobian @ basis).T
         self._least = np.where(equality, -np.inf, 0.0)
         likelihood = np.array([self._fitted(tau2)[0] for tau2 in _TAU2])
-        self.tau2 = float(np.average(_TAU2, weights=np.exp(likelihood - likelihood.max())))
+        posterior = likelihood - np.log1p(_TAU2 / _CHANGE**2)  # a prior of Cauchy's
+        self.tau2 = float(np.average(_TAU2, weights=np.exp(posterior - posterior.max())))
 
     def best(self) -> Array:
         """Return the constrained estimate."""

@@ -60,10 +60,12 @@ class Result(Displayed, _Answer):
         success: whether it is feasible: as observed, or with the confidence asked for.
         message: what ``x`` is and why the run stopped.
         reason: why the run stopped.
-        pof: joint probability that all constraints hold at ``x``; 1 or 0 when ``x`` is taken as observed.
+        pof: joint probability that all constraints hold at ``x``; 1 or 0 when ``x`` is taken as observed, NaN
+            when too little was evaluated to tell how noisy that is.
         confidence: the joint probability asked for.
         rule: how ``x`` was decided: ``observed`` (without noise), ``confirmed`` (by repeated evaluations),
-            ``model``, or ``values`` (noisy ones, by a method without a model).
+            ``model``, and by a method without one ``values`` (and their known noise) or ``neighbors`` (noise
+            that is not known, from the scatter of nearby evaluations).
         feasibility_tol: by constrained outcome, how far it may be beyond its limit and count as feasible.
         x_observed: the best feasible point observed, else the least infeasible; also ``fun_observed`` and
             ``constr_observed``, biased to the good side when there is noise.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lcbo.errors import ModelError, NumericalRescueWarning
 from lcbo.methods.protocol import Belief
-from lcbo.optimizer.kkt import Balance, active, balance
+from lcbo.optimizer.kkt import Balance, balance, may_bind
 from lcbo.optimizer.log import Log
 from lcbo.types import Array
 
@@ -92,10 +92,13 @@ def explain(log: Log, belief: Belief) -> Explanation:
     slopes = _slopes(log, belief, scale)
     terms = problem.terms
     values = terms.values(belief.mean) / scale[terms.rows]
-    binding = active(values, belief.std[terms.rows] / scale[terms.rows], terms.equality)
+    deviations = belief.std[terms.rows] / scale[terms.rows]
+    binding = may_bind(values, deviations, slopes.mean[terms.rows], terms.equality)
     found = balance(slopes.u, slopes.mean, slopes.cov, terms, binding)
+    margins = float(found.multipliers @ np.where(terms.equality, 0.0, np.maximum(-values, 0.0)))
     return Explanation(
-        _in_user_units(problem, slopes, found), _sentence(problem, found, float(belief.mean[0]), scale)
+        _in_user_units(problem, slopes, found),
+        _sentence(problem, found, margins, float(belief.mean[0]), scale),
     )
 
 
@@ -132,17 +135,30 @@ def _in_user_units(problem: Problem, slopes: Slopes, found: Balance) -> Sensitiv
     return Sensitivities(problem.outcomes, problem.variables, widths, mean, error, multipliers, errors)
 
 
-def _sentence(problem: Problem, found: Balance, value: float, scale: Array) -> str:
-    """Return what is left to gain, as a part of the objective over a step of a tenth of the box."""
+def _sentence(problem: Problem, found: Balance, margins: float, value: float, scale: Array) -> str:
+    """Return what is left to gain, as a part of the objective over a step of a tenth of the box.
+
+    Args:
+        problem: the problem.
+        found: multipliers and what is left of the slope.
+        margins: what the room to the limits that may bind costs, in units of the objective's scale.
+        value: of the objective.
+        scale: of the outputs.
+    """
     name, better = problem.objective.name, "rise" if problem.objective.maximize else "fall"
     by_value = abs(value) >= LEAST_VALUE * scale[0]
-    share = STEP * scale[0] / (abs(value) if by_value else scale[0])
+    whole = scale[0] / (abs(value) if by_value else scale[0])
+    share = STEP * whole
     of = "" if by_value else " of its scatter over the run"
     seen = f"{100.0 * share * found.slope:.2g} %{of}"
     unseen = f"{100.0 * share * math.hypot(found.slope, found.noise):.2g} %{of}"
     over = f"per step of {STEP:g} of the variables' ranges"
     if found.significant and share * found.slope >= NEGLIGIBLE:
-        return f"{name} could still {better} by about {seen} {over}"
-    if share * math.hypot(found.slope, found.noise) < NEGLIGIBLE:
-        return f"stationary: {name} would {better} by less than {100.0 * NEGLIGIBLE:g} %{of} {over}"
-    return f"stationary within what the noise allows: less than {unseen} {over} cannot be told from 0"
+        sentence = f"not stationary: {name} could still {better} by about {seen} {over}"
+    elif share * math.hypot(found.slope, found.noise) < NEGLIGIBLE:
+        sentence = f"stationary: {name} would {better} by less than {100.0 * NEGLIGIBLE:g} %{of} {over}"
+    else:
+        sentence = f"stationary within what the noise allows: less than {unseen} {over} cannot be told from 0"
+    if whole * margins >= NEGLIGIBLE:
+        sentence += f"; the margins kept to the limits cost about {100.0 * whole * margins:.2g} %{of}"
+    return sentence
