@@ -156,6 +156,47 @@ def test_a_run_learns_to_land_inside_a_convex_constraint() -> None:
     assert learned.max() < 0.1 * forgotten.max()
 
 
+class Cliff:
+    """Least ``u`` over ``1 / u <= 10``: flat where a run begins, and a pole at the lower bound."""
+
+    def at(self, u: np.ndarray) -> LocalPosterior:
+        return LocalPosterior(
+            u=u,
+            value=float(u[0]),
+            objective=np.ones(1),
+            deviation=0.0,
+            values=1.0 / np.maximum(u, 1e-3) - 10.0,
+            slopes=-1.0 / np.square(np.maximum(u, 1e-3))[None],
+            deviations=np.zeros(1),
+            equality=np.zeros(1, bool),
+            scale=np.ones(2),
+        )
+
+
+def test_a_step_through_a_limit_that_was_not_seen_is_taken_back() -> None:
+    problem, step = Cliff(), LinearizedStep(Radius(0.25, 1e-6, 0.5), Landing(0.5))
+    start = problem.at(np.array([0.26]))
+    moved = step(start, np.zeros(1), 1, None)
+    landed, radius = problem.at(moved.u), step.info(1)["step"]
+    assert landed.values[0] > 10.0
+    before = step.way_back(landed, moved.step, problem.at, 2, None)
+    assert before is not None
+    np.testing.assert_array_equal(before.u, start.u)
+    assert step.landing.bend[0] > 0.0  # it taught how the limit bends
+    assert step.landing.expected is None
+    assert step.info(2)["step"] < radius
+    again = step(before, np.zeros(1), 2, None)
+    assert problem.at(again.u).values[0] < landed.values[0]
+
+
+@pytest.mark.parametrize("value", [-0.02, 0.02])
+def test_a_step_that_lands_as_foreseen_or_a_little_outside_stands(value: float) -> None:
+    step = linearized()
+    step(local(-0.1), NOWHERE, 1, None)
+    landed = replace(local(value), u=local().u + np.array([-0.1, 0.0]))
+    assert step.way_back(landed, np.array([-0.1, 0.0]), lambda _: local(-0.1), 2, None) is None
+
+
 def test_penalty_step_follows_its_schedules_and_keeps_nothing() -> None:
     step = PenaltyStep(Power(10.0, 0.25), Power(0.5, -0.5), normalize=True)
     assert step.info(16) == pytest.approx({"step": 0.125, "penalty": 20.0})

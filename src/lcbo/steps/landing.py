@@ -26,6 +26,7 @@ FIRST_SCATTER = 0.01  # of the linear change
 MOST = 0.3  # a margin is never more than this share of the linear change, or than what is unknown
 INSIDE = 1e-3  # of the linear change: lands a step just inside an inequality that is known exactly
 LATEST = 0.3  # of the latest landing in how far the model's bends are believed
+ASTRAY = 1.0  # of the linear change: an error of this size beyond a limit is not stood on
 VISIBLE = 2.0  # standard deviations of the value by which an error counts as one
 
 
@@ -92,6 +93,22 @@ class Landing:
         # What is flat has no change to compare with.
         near = np.array([True, *local.near(length)]) & (linear > 0.0)
         return float(np.max(_visible(missed, deviations)[near] / linear[near], initial=0.0))
+
+    def astray(self, local: LocalPosterior, before: LocalPosterior, length: float) -> bool:
+        """Whether the last step, of a length, went through a limit where it should not have.
+
+        Visibly so: some term is violated more than it was before, by an error as large as the change that
+        was expected of it, and all violations together have more than doubled.
+        """
+        sizes = len(local.values), len(before.values)  # they differ where a wall of failures comes or goes
+        if self.expected is None or sizes != (len(self.expected) - 1,) * 2:
+            return False
+        now, then = local.missed(), before.missed()
+        unsure = np.hypot(local.deviations, before.deviations)
+        change = np.linalg.norm(before.slopes, axis=1) * length
+        error = _visible(local.values - self.expected[1:] / local.scale[1:], local.deviations)
+        worse = (now - then > VISIBLE * unsure) & (error > ASTRAY * change)
+        return bool(worse.any() and now.sum() > 2.0 * then.sum())
 
     def expect(self, local: LocalPosterior, step: Array) -> None:
         """Take note of where a step should land."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from lcbo.steps.elastic import elastic_step
 from lcbo.steps.landing import Landing
-from lcbo.steps.step import Iterate, LocalPosterior, Step, unit
+from lcbo.steps.step import Iterate, LocalPosterior, PosteriorAt, Step, unit
 from lcbo.types import Array
 
 WEIGHTS = (1e2, 1e4, 1e6)  # of a violation against the objective, each in radii; the first that suffices
@@ -99,6 +99,20 @@ class LinearizedStep(Step):
     def carried(self, local: LocalPosterior, length: float) -> Array:
         """Return what past landings say of a move of some length."""
         return self.landing.carried(local, length)
+
+    def way_back(
+        self, local: LocalPosterior, last_step: Array, at: PosteriorAt, k: int, spent: float | None
+    ) -> LocalPosterior | None:
+        """Return where the last step came from if it went astray; what it taught is kept."""
+        length = float(np.linalg.norm(last_step))
+        if length == 0.0 or not local.missed().any():
+            return None
+        before = at(local.u - last_step)
+        if not self.landing.astray(local, before, length):
+            return None
+        self(local, last_step, k, spent)
+        self.landing.expected = None
+        return before
 
     def failed(self) -> None:
         """Forget what was expected at the end of the step, and take shorter ones."""

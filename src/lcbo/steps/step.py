@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +67,11 @@ class LocalPosterior:
         near: NDArray[np.bool_] = self.equality | (self.values > -reach)
         return near
 
+    def missed(self) -> Array:
+        """Return by how much the terms are violated, ``T``."""
+        missed: Array = np.where(self.equality, np.abs(self.values), np.maximum(self.values, 0.0))
+        return missed
+
 
 @dataclass(frozen=True)
 class Iterate:
@@ -97,6 +102,9 @@ def unit(vector: Array) -> Array:
     return scaled
 
 
+PosteriorAt = Callable[[Array], LocalPosterior]
+
+
 class Step(ABC):
     """Moves the iterate; what it adapts on the way (a radius) is its state."""
 
@@ -118,6 +126,20 @@ class Step(ABC):
     def carried(self, local: LocalPosterior, length: float) -> Array:  # noqa: ARG002  (most steps learn nothing)
         """Return how far out a move of some length is carried beyond each linearized term, ``T``."""
         return np.zeros(len(local.values))
+
+    def way_back(  # most steps stand where they lead
+        self,
+        local: LocalPosterior,  # noqa: ARG002
+        last_step: Array,  # noqa: ARG002
+        at: PosteriorAt,  # noqa: ARG002
+        k: int,  # noqa: ARG002
+        spent: float | None,  # noqa: ARG002
+    ) -> LocalPosterior | None:
+        """Return the posterior where the last step came from if the run had better go on from there.
+
+        ``at`` gives the posterior at other points; the rest is as in a call.
+        """
+        return None
 
     def failed(self) -> None:  # noqa: B027  (most steps adapt nothing)
         """Take note that nothing could be evaluated where the last step led: the run goes half way back."""

@@ -103,7 +103,8 @@ class Lcbo(QueuedMethod):
         """Return the best point told so far at first, then a step from the iterate, or the way back."""
         if self.iterate is None:
             return Iterate.start(self.setup.snapped(self.archive.u[self.best(self.basins.starts[-1])]))
-        here, back = self.iterate, retreat(self.iterate, self.archive, self._open_ids)
+        here: Iterate = self.iterate
+        back = retreat(here, self.archive, self._open_ids)
         if back is not None:
             self.step.failed()
             if not self.options.avoid_failures:
@@ -123,6 +124,11 @@ class Lcbo(QueuedMethod):
                 return Iterate(jumped, jumped - here.u)
             local = replace(local, held=self.integers.mask)
         last_step = local.u - warp.bent(here.u - here.step)
+        if self.integers is None:
+            before = self.step.way_back(local, last_step, self.model.at, self.iteration, spent)
+            if before is not None:
+                here, local = Iterate.start(self.setup.snapped(here.u - here.step)), before
+                last_step = np.zeros_like(last_step)
         moved = self.setup.snapped(warp.straight(self.step(local, last_step, self.iteration, spent).u))
         return Iterate(moved, moved - here.u)
 
