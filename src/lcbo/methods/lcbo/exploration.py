@@ -26,8 +26,8 @@ from lcbo.steps.linearized import audible_length
 from lcbo.steps.step import LocalPosterior, Step
 from lcbo.types import Array
 
-SIGNAL = 2.0  # a probe's change of an output, in standard deviations of its noise
-NEAREST, FARTHEST = 0.1, 0.2  # the box without noise is at most, with noise at most this wide
+SIGNAL = 4.0  # a probe's change of an output, in standard deviations of its noise
+NEAREST, FARTHEST = 0.1, 0.3  # the box without noise is at most, with noise at most this wide
 SAME = 1e-3  # of the distance from the iterate: points closer together teach the same
 TRIES = 20  # to find a point that has not been evaluated
 PENDING_REACH = 4096  # how many of the latest proposals may still be pending

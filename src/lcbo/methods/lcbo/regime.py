@@ -35,7 +35,7 @@ class NoiseRegime:
     @property
     def window(self) -> float:
         """Evaluations per variable in the window."""
-        return 3.0 + 3.0 * self.level
+        return 3.0 + 5.0 * self.level
 
     @property
     def explore(self) -> int:
