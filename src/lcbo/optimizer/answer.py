@@ -28,6 +28,7 @@ from lcbo.methods.decision import (
     reproduces,
 )
 from lcbo.methods.protocol import Belief, Method
+from lcbo.methods.restarted import Restarted
 from lcbo.models.repeats import Repeats
 from lcbo.optimizer.describe import versions
 from lcbo.optimizer.kkt import Kkt, kkt
@@ -131,7 +132,8 @@ def _prospects(problem: Problem, method: Method, log: Log, demand: Demand) -> Pr
     A model that cannot be built must not cost the user the answer.
     """
     try:
-        found = method.prospects() if isinstance(method, Confirmed) else prospects_of(method, demand)
+        own = method.method if isinstance(method, Restarted) else method
+        found = own.prospects() if isinstance(own, Confirmed) else prospects_of(own, demand)
     except ModelError:
         found = None
     if found is not None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -23,13 +24,22 @@ from lcbo.methods.decision import Demand
 from lcbo.methods.protocol import Belief, Method, MethodSpec, Outcome
 from lcbo.optimizer import answer
 from lcbo.optimizer.kkt import Kkt
-from lcbo.optimizer.ledger import Ledger
+from lcbo.optimizer.ledger import Ledger, withdrawal
 from lcbo.optimizer.log import FEASIBILITY_TOL, Log
-from lcbo.optimizer.recorder import AskEntry, Contents, Recorder, TellEntry, run_files
+from lcbo.optimizer.recorder import AmendEntry, AskEntry, Contents, Recorder, TellEntry, run_files
 from lcbo.optimizer.result import Result
-from lcbo.optimizer.resume import check_versions, facts_of, replay, stored_plan
+from lcbo.optimizer.resume import (
+    check_versions,
+    facts_of,
+    replay,
+    restarted,
+    since_amended,
+    stored_plan,
+)
 from lcbo.optimizer.setup import CONFIDENCE, Plan, read_data, read_device, read_outcomes, read_path, read_plan
-from lcbo.problem import Problem, is_finite, not_finite
+from lcbo.problem import Constraint, Problem, is_finite, not_finite
+from lcbo.problem.changes import changed
+from lcbo.problem.sources import plain_problem
 from lcbo.random import generator
 from lcbo.text import shown
 from lcbo.types import Array, Candidate, Evaluation, Record
@@ -66,7 +76,6 @@ class Optimizer:
         device: where the models compute, ``"cpu"`` or ``"cuda"``; not part of what identifies a run.
 
     Attributes:
-        problem: the problem.
         method: name of the method, with its ``options``.
         store: the open run file, if there is one.
     """
@@ -156,6 +165,16 @@ class Optimizer:
     def __repr__(self) -> str:
         file = "" if self.store is None else f", kept in {self.store.path}"
         return f"<Optimizer {self.method}: {self.n_ended} of {self.budget or 'open'} evaluations{file}>"
+
+    @property
+    def problem(self) -> Problem:
+        """The problem, as amended."""
+        return self._ledger.problem
+
+    @property
+    def amendments(self) -> list[AmendEntry]:
+        """What was amended, in order."""
+        return list(self._ledger.amendments)
 
     @property
     def seed(self) -> int:
@@ -301,6 +320,63 @@ class Optimizer:
         with self._transaction():
             self._include(read_data(data, self.problem))
 
+    def amend(
+        self,
+        *,
+        correct: Mapping[int, Mapping[str, float]] | None = None,
+        withdraw: int | Iterable[int] = (),
+        limits: str | Constraint | Iterable[str | Constraint] = (),
+        constrain: str | Constraint | Iterable[str | Constraint] = (),
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+        fix: Mapping[str, float] | None = None,
+        reason: str = "",
+    ) -> AmendEntry:
+        """Change evaluations or the problem of a run under way and return what was changed.
+
+        It happens as a whole or not at all, and what was before stays on record. The method begins anew from
+        the evaluations that there are, read under the problem as it is now; the budget goes on. Evaluations
+        outside the bounds stay in the history, and neither model nor answer uses them. Candidates that are
+        pending can still be told; those outside the bounds are withdrawn.
+
+        Args:
+            correct: outcomes by name, by id of an evaluation that has ended. A value that is not finite makes
+                it a failure.
+            withdraw: ids of evaluations, ended or pending, that are no longer to count; what they took of the
+                budget is spent.
+            limits: constraints such as ``"stress <= 35000"`` in the place of those on the same outcomes.
+            constrain: constraints to add, on outcomes that were recorded. A function's other outcomes are,
+                where it returns them by name.
+            bounds: new ``(low, high)`` by variable.
+            fix: values by variable, each within its bounds.
+            reason: a text for the record.
+        """
+        self._sync()
+        if not isinstance(reason, str):
+            raise ArgumentError("reason", "a text", repr(reason))
+        ledger = self._ledger
+        corrected = ledger.corrections({} if correct is None else correct)
+        withdrawn = ledger.withdrawals(withdraw)
+        if both := sorted({c.id for c in corrected} & {c.id for c in withdrawn}):
+            raise ArgumentError("withdraw", "evaluations that are not corrected at the same time", both)
+        stated = {"limits": limits, "constrain": constrain, "bounds": bounds, "fix": fix}
+        problem, changes = changed(self.problem, ledger.recorded, **stated)
+        changes = [*corrected, *withdrawn, *changes]
+        if not changes:
+            raise ArgumentError("amend", "something to change", "nothing that is not so already")
+        space, gone = plain_problem(problem).space, {c.id for c in withdrawn}
+        outside = [c for c in self.pending if c.id not in gone and not space.holds(c.x)]
+        changes += [withdrawal(candidate) for candidate in outside]
+        entry = AmendEntry(changes, problem, reason, time.time())
+        amended = ledger.amended(entry)
+        method = self._begun(amended)
+        with self._transaction():
+            if self.store is not None:
+                self.store.record_amendment(entry)
+            self._ledger = amended
+            self._method = method
+        logger.info("amended: %s", entry)
+        return entry
+
     def recommend(self) -> Array | None:
         """Return the point the model believes best in user units, ``None`` before there is a model."""
         with self._threads.limit(limits=1):
@@ -339,7 +415,8 @@ class Optimizer:
             reason: why the run stopped, for the message.
             confidence: probability with which a noisy answer is to be feasible; that of the run by default.
         """
-        demand = self._demand(None if confidence is None else probability("confidence", confidence))
+        asked_for = None if confidence is None else probability("confidence", confidence)
+        demand = self._demand(self.problem, asked_for)
         with self._threads.limit(limits=1):
             result = answer.answer(self.problem, self._method, self.log, reason=reason, demand=demand)
         result.method, result.options, result.rng = self.method, self.options, self.seed
@@ -350,7 +427,7 @@ class Optimizer:
     def _prepare(self, plan: Plan, past: Contents | None = None) -> None:
         """Begin a run, or stand where a stored one stands, without recording anything yet."""
         self._plan = plan
-        self.problem, self.method, self.options = plan.problem, plan.method.name, dict(plan.options)
+        self.method, self.options = plan.method.name, dict(plan.options)
         self.store: Recorder | None = None
         self._read_only: Path | None = None
         self._stale = False
@@ -358,24 +435,37 @@ class Optimizer:
         if past is not None:
             self.problem.continue_after(self.n_ended)
 
-    def _demand(self, confidence: float | None = None) -> Demand:
+    def _demand(self, problem: Problem, confidence: float | None = None) -> Demand:
         plan = self._plan
-        return Demand.of(self.problem, confidence or plan.confidence, plan.feasibility_tol)
+        return Demand.of(problem, confidence or plan.confidence, plan.feasibility_tol)
 
     def _begin(self, past: Contents | None) -> None:
         """Build ledger and method and bring them to where a stored run stands."""
-        self._method: Method = registry.make(self._plan.method, self._plan.setup(), self.options)
-        if self._plan.confirm > 0.0 and not self.problem.deterministic:
-            self._method = Confirmed(self._method, self._plan.confirm, self._demand())
+        plan, before = self._plan, () if past is None else since_amended(past)[0]
+        tol = plan.feasibility_tol
+        self._ledger = Ledger.of(plan.problem, plan.budget, tol, plan.data, before)
+        self._method = self._begun(self._ledger)
+        if past is not None:
+            with self._threads.limit(limits=1):
+                replay(past, self._ledger, self._method)
+
+    def _begun(self, ledger: Ledger) -> Method:
+        """Return a method that knows the data, or after an amendment the evaluations of the run."""
+        amended, problem = bool(ledger.amendments), ledger.problem
+        plan = self._plan.after(ledger) if amended else self._plan
+        method: Method = registry.make(plan.method, plan.setup(), self.options)
+        if plan.confirm > 0.0 and not problem.deterministic:
+            method = Confirmed(method, plan.confirm, self._demand(problem))
         # The algebra is small: several threads make it no faster on an idle machine and many times slower
         # on a busy one, and one thread sums in one order. The user's function keeps all its threads.
         # Only libraries that are loaded by now are limited, so this comes after the method's own imports.
         self._threads = ThreadpoolController()
-        self._ledger = Ledger(self.problem, self._plan.budget, self._plan.feasibility_tol)
-        self._include(self._plan.data)
-        if past is not None:
-            with self._threads.limit(limits=1):
-                replay(past, self._ledger, self._method)
+        with self._threads.limit(limits=1):
+            if amended:
+                return restarted(method, ledger)
+            for evaluation in plan.data:
+                method.include(evaluation.u, problem.to_rows(evaluation.outcomes))
+        return method
 
     def _include(self, data: Sequence[Evaluation]) -> None:
         for evaluation in data:

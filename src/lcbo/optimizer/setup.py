@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ from lcbo.checks import MOST_POINTS, integer, is_integer, is_number, mapping, nu
 from lcbo.errors import ArgumentError
 from lcbo.methods import registry
 from lcbo.methods.protocol import MethodSpec, Setup
+from lcbo.optimizer.ledger import Ledger
 from lcbo.optimizer.log import FEASIBILITY_TOL
-from lcbo.optimizer.tables import pairs_of
+from lcbo.optimizer.tables import brought_along, pairs_of
 from lcbo.problem import Problem, is_finite, outcome_value
+from lcbo.random import generator
 from lcbo.text import shown
 from lcbo.types import Array, Evaluation
 
@@ -45,6 +47,8 @@ class Plan:
     confirm: float = 0.0
     feasibility_tol: float = FEASIBILITY_TOL
     least_design: int = LEAST_DESIGN  # 2 in runs begun before few variables got a design of their own
+    known: int = 0  # evaluations of an amended run that stand for points of the design
+    spent: int = 0  # of its budget
 
     def setup(self) -> Setup:
         """Return all the method gets to know.
@@ -71,6 +75,31 @@ class Plan:
             seed=self.seed,
             device=self.device,
             grid=space.grid,
+            known=self.known,
+            spent=self.spent,
+        )
+
+    def after(self, ledger: Ledger) -> Plan:
+        """Return what an amended run goes on with: a method that begins anew, from what was evaluated.
+
+        What of ``x0`` was not asked for yet comes first, and the best evaluation where it is outside the
+        bounds now: each at the nearest point within them.
+        """
+        problem, log = ledger.problem, ledger.log
+        starts = [] if self.x0 is None else list(self.x0[ledger.n_asked :])
+        rows = log.observed()
+        if not np.isnan(rows[:, 0]).all():
+            best = log.evaluations[problem.terms.best(rows)]
+            starts += [] if problem.space.holds(best.x) else [best.x]
+        return replace(
+            self,
+            problem=problem,
+            budget=ledger.budget,
+            x0=np.array(starts) if starts else None,
+            data=(),
+            seed=int(generator(self.seed, "amendment", len(ledger.amendments)).integers(2**32)),
+            known=int((~np.isnan(log.rows[:, 0])).sum()) + len(ledger.pending),
+            spent=ledger.n_asked,
         )
 
 
@@ -212,15 +241,6 @@ def read_data(data: Any, problem: Problem) -> list[Evaluation]:
         if finite:
             read.append((read_points("data", pair[0], problem)[0], finite))
     return brought_along(read, problem)
-
-
-def brought_along(pairs: Sequence[Any], problem: Problem) -> list[Evaluation]:
-    """Return ``(x, outcomes)`` pairs, checked or out of a run file, as evaluations that are done."""
-    done = []
-    for id, (point, outcomes) in enumerate(pairs):
-        x = np.array(point, dtype=np.float64)
-        done.append(Evaluation(id, x, problem.space.to_unit(x), "data", 0, "done", outcomes))
-    return done
 
 
 def read_outcomes(argument: str, outcomes: Mapping[str, object], problem: Problem) -> dict[str, float]:

@@ -14,10 +14,11 @@ from lcbo.errors import ArgumentError
 from lcbo.optimizer.ledger import Ledger
 from lcbo.optimizer.log import Log
 from lcbo.optimizer.optimizer import Optimizer
-from lcbo.optimizer.recorder import AskEntry, LogEntry, TellEntry
+from lcbo.optimizer.recorder import AmendEntry, AskEntry, BudgetEntry, LogEntry
 from lcbo.optimizer.result import Result
 from lcbo.optimizer.resume import stored_argument
-from lcbo.optimizer.setup import brought_along, read_path
+from lcbo.optimizer.setup import read_path
+from lcbo.optimizer.tables import brought_along
 from lcbo.problem import Problem
 from lcbo.problem.sources import rebuild_problem
 from lcbo.store.owner import Owner
@@ -67,10 +68,15 @@ class StoredRun(Displayed):
         """Everything that happened, in order."""
         return self._contents.entries
 
-    @cached_property
+    @property
     def problem(self) -> Problem:
-        """The problem, with its function when that is one of `lcbo.problems` or a `Command`."""
-        return rebuild_problem(self.meta["problem"], self.meta["source"])
+        """The problem as amended, with its function when that is one of `lcbo.problems` or a `Command`."""
+        return self._ledger.problem
+
+    @property
+    def amendments(self) -> list[AmendEntry]:
+        """What was amended, in order; each has its ``time``, its ``reason`` and its ``changes``."""
+        return self._contents.amendments
 
     @cached_property
     def optimizer(self) -> Optimizer:
@@ -80,12 +86,9 @@ class StoredRun(Displayed):
     @cached_property
     def _ledger(self) -> Ledger:
         """What was asked and told, without the method."""
-        ledger = Ledger(self.problem, None, stored_argument(self.meta, "feasibility_tol"))
-        for evaluation in brought_along(self.meta["data"], self.problem):
-            ledger.end(evaluation)
-        for entry in self.entries:
-            ledger.enter(entry)
-        return ledger
+        problem = rebuild_problem(self.meta["problem"], self.meta["source"])
+        data, tol = brought_along(self.meta["data"], problem), stored_argument(self.meta, "feasibility_tol")
+        return Ledger.of(problem, None, tol, data, self.entries)
 
     @property
     def log(self) -> Log:
@@ -135,7 +138,7 @@ class StoredRun(Displayed):
         """Where the run stands; no model is built for it."""
         ledger, writer = self._ledger, self._contents.writer
         asks = [entry for entry in self.entries if isinstance(entry, AskEntry)]
-        times = [entry.time for entry in self.entries if isinstance(entry, AskEntry | TellEntry)]
+        times = [entry.time for entry in self.entries if not isinstance(entry, BudgetEntry)]
         return Status(
             method=self.meta["method"],
             budget=ledger.budget,

@@ -110,7 +110,8 @@ class Lcbo(QueuedMethod):
                 return back if self.integers is None else self.integers.back(here, back)
             # From the last good point, with what the failures taught.
             here = Iterate.start(self.setup.snapped(here.u - here.step))
-        spent = None if self.setup.budget is None else self.archive.size / self.setup.budget
+        used, budget = self.setup.spent + self.archive.n_proposed, self.setup.budget
+        spent = None if budget is None else used / budget
         warp = self.model.frame.warp
         local = self.model.at(warp.bent(here.u))
         self.model.doubt(local.u)
