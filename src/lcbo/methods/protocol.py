@@ -35,6 +35,7 @@ class Setup:
     grid: Grid | None = None  # the places of integers: only points of it are evaluated
     known: int = 0  # evaluations of an amended run, which stand for as many points of the design
     spent: int = 0  # of the budget, before the method began
+    start: Array | None = None  # where the run stood, though better points are known; None: at the best one
 
     def snapped(self, u: Array) -> Array:
         """Return the point that is evaluated for a point of the cube; itself where there are no integers."""

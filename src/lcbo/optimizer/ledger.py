@@ -33,6 +33,7 @@ class Ledger:
         self.ended: dict[int, Evaluation] = {}
         self.withdrawn: dict[int, Evaluation] = {}
         self.amendments: list[AmendEntry] = []
+        self._stood: tuple[int, Evaluation | None] = 0, None  # number asked and best at the last amendment
 
     @classmethod
     def of(
@@ -58,6 +59,18 @@ class Ledger:
     def next_id(self) -> int:
         """Number of the next candidate."""
         return 1 + max([*self.pending, *self.ended, *self.withdrawn], default=-1)
+
+    @property
+    def start(self) -> Array | None:
+        """Where an amended run goes on: at what was its best point, where that has become infeasible.
+
+        A limit that was tightened a little must not send the run back to its early feasible points. ``None``
+        stands for the best point as it is now.
+        """
+        stood = self._stood[1]
+        if stood is None or not self.problem.space.holds(stood.x) or self.problem.feasible(stood.outcomes):
+            return None
+        return stood.u
 
     @property
     def recorded(self) -> list[str]:
@@ -175,6 +188,10 @@ class Ledger:
         for evaluation in self.log.evaluations:
             if evaluation.id not in gone:
                 after.end(placed(_corrected(evaluation, entry.changes)))
+        unchanged = self.amendments and self._stood[0] == self.n_asked
+        stood = self._stood[1] if unchanged else self.log.best
+        touched = {change.id for change in entry.changes}
+        after._stood = self.n_asked, None if stood is None or stood.id in touched else after.ended[stood.id]
         return after
 
     def _whose(self, id: object) -> str:

@@ -80,6 +80,9 @@ class Optimizer:
         store: the open run file, if there is one.
     """
 
+    _ledger: Ledger
+    _method: Method
+
     def __init__(
         self,
         problem: Problem,
@@ -356,7 +359,7 @@ class Optimizer:
         ledger = self._ledger
         corrected = ledger.corrections({} if correct is None else correct)
         withdrawn = ledger.withdrawals(withdraw)
-        if both := sorted({c.id for c in corrected} & {c.id for c in withdrawn}):
+        if both := [c.id for c in withdrawn if c.id in {other.id for other in corrected}]:
             raise ArgumentError("withdraw", "evaluations that are not corrected at the same time", both)
         stated = {"limits": limits, "constrain": constrain, "bounds": bounds, "fix": fix}
         problem, changes = changed(self.problem, ledger.recorded, **stated)
@@ -372,8 +375,7 @@ class Optimizer:
         with self._transaction():
             if self.store is not None:
                 self.store.record_amendment(entry)
-            self._ledger = amended
-            self._method = method
+            self._ledger, self._method = amended, method
         logger.info("amended: %s", entry)
         return entry
 
@@ -452,8 +454,9 @@ class Optimizer:
     def _begun(self, ledger: Ledger) -> Method:
         """Return a method that knows the data, or after an amendment the evaluations of the run."""
         amended, problem = bool(ledger.amendments), ledger.problem
-        plan = self._plan.after(ledger) if amended else self._plan
-        method: Method = registry.make(plan.method, plan.setup(), self.options)
+        plan = self._plan
+        setup = plan.setup_after(ledger) if amended else plan.setup()
+        method: Method = registry.make(plan.method, setup, self.options)
         if plan.confirm > 0.0 and not problem.deterministic:
             method = Confirmed(method, plan.confirm, self._demand(problem))
         # The algebra is small: several threads make it no faster on an idle machine and many times slower

@@ -152,7 +152,7 @@ def restarted(method: Method, ledger: Ledger) -> Restarted:
 
 
 def replay(past: Contents, ledger: Ledger, method: Method) -> None:
-    """Replay what came since the last amendment into a ledger and a method, from the state if there is one."""
+    """Replay what came since the last amendment into a ledger and a method, from the saved state if any."""
     _, entries = since_amended(past)
     restored_at = -1 if past.state is None else past.state[0]
     before: list[Call] = []

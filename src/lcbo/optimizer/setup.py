@@ -47,8 +47,6 @@ class Plan:
     confirm: float = 0.0
     feasibility_tol: float = FEASIBILITY_TOL
     least_design: int = LEAST_DESIGN  # 2 in runs begun before few variables got a design of their own
-    known: int = 0  # evaluations of an amended run that stand for points of the design
-    spent: int = 0  # of its budget
 
     def setup(self) -> Setup:
         """Return all the method gets to know.
@@ -75,12 +73,10 @@ class Plan:
             seed=self.seed,
             device=self.device,
             grid=space.grid,
-            known=self.known,
-            spent=self.spent,
         )
 
-    def after(self, ledger: Ledger) -> Plan:
-        """Return what an amended run goes on with: a method that begins anew, from what was evaluated.
+    def setup_after(self, ledger: Ledger) -> Setup:
+        """Return what a method gets to know that begins anew in an amended run.
 
         What of ``x0`` was not asked for yet comes first, and the best evaluation where it is outside the
         bounds now: each at the nearest point within them.
@@ -91,16 +87,11 @@ class Plan:
         if not np.isnan(rows[:, 0]).all():
             best = log.evaluations[problem.terms.best(rows)]
             starts += [] if problem.space.holds(best.x) else [best.x]
-        return replace(
-            self,
-            problem=problem,
-            budget=ledger.budget,
-            x0=np.array(starts) if starts else None,
-            data=(),
-            seed=int(generator(self.seed, "amendment", len(ledger.amendments)).integers(2**32)),
-            known=int((~np.isnan(log.rows[:, 0])).sum()) + len(ledger.pending),
-            spent=ledger.n_asked,
-        )
+        seed = int(generator(self.seed, "amendment", len(ledger.amendments)).integers(2**32))
+        x0, budget = np.array(starts) if starts else None, ledger.budget
+        anew = replace(self, problem=problem, budget=budget, x0=x0, data=(), seed=seed)
+        known = int((~np.isnan(log.rows[:, 0])).sum()) + len(ledger.pending)
+        return replace(anew.setup(), known=known, spent=ledger.n_asked, start=ledger.start)
 
 
 def read_plan(problem: Problem, budget: int | None, device: str, **given: Any) -> Plan:

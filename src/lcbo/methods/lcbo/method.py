@@ -102,6 +102,8 @@ class Lcbo(QueuedMethod):
     def _next_iterate(self) -> Iterate:
         """Return the best point told so far at first, then a step from the iterate, or the way back."""
         if self.iterate is None:
+            if self.setup.start is not None and len(self.basins.starts) == 1:
+                return Iterate.start(self.setup.start)
             return Iterate.start(self.setup.snapped(self.archive.u[self.best(self.basins.starts[-1])]))
         here, back = self.iterate, retreat(self.iterate, self.archive, self._open_ids)
         if back is not None:
