@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from lcbo.checks import is_integer
 from lcbo.errors import ArgumentError, TellError
@@ -14,7 +13,7 @@ from lcbo.methods.protocol import Call, Outcome, Proposal
 from lcbo.optimizer.log import FEASIBILITY_TOL, Log
 from lcbo.optimizer.recorder import AmendEntry, AskEntry, BudgetEntry, LogEntry, TellEntry
 from lcbo.problem import Problem, is_finite, outcome_value
-from lcbo.problem.changes import Change
+from lcbo.problem.changes import Change, changed
 from lcbo.problem.sources import plain_problem
 from lcbo.text import described, shown
 from lcbo.types import Array, Evaluation
@@ -131,7 +130,23 @@ class Ledger:
         self.end(replace(evaluation, status="failed", outcomes={}, sem={}, failed=failed))
         return [Outcome(told.id, None)]
 
-    def corrections(self, correct: Any) -> list[Change]:
+    def amendment(self, correct: Any, withdraw: Any, stated: Mapping[str, Any], reason: Any) -> AmendEntry:
+        """Return an amendment, its arguments checked; see `Optimizer.amend`, and `changed` for ``stated``."""
+        if not isinstance(reason, str):
+            raise ArgumentError("reason", "a text", described(reason))
+        corrected, withdrawn = self._corrections(correct), self._withdrawals(withdraw)
+        gone = [change.id for change in withdrawn]
+        if both := [change.id for change in corrected if change.id in gone]:
+            raise ArgumentError("withdraw", "evaluations that are not corrected at the same time", both)
+        problem, changes = changed(self.problem, self.recorded, **stated)
+        if not corrected + withdrawn + changes:
+            raise ArgumentError("amend", "something to change", "nothing that is not so already")
+        space = plain_problem(problem).space
+        outside = [c for c in self.pending.values() if c.id not in gone and not space.holds(c.x)]
+        changes = [*corrected, *withdrawn, *changes, *map(_withdrawal, outside)]
+        return AmendEntry(changes, problem, reason, time.time())
+
+    def _corrections(self, correct: Any) -> list[Change]:
         """Return corrections as changes; ``correct`` maps ids to outcomes by name."""
         if not isinstance(correct, Mapping):
             expected = "a mapping from the id of an evaluation to its outcomes by name"
@@ -141,10 +156,8 @@ class Ledger:
             ended = self.ended.get(id) if is_integer(id) else None
             if ended is None:
                 raise ArgumentError("correct", "the id of an evaluation that has ended", self._whose(id))
-            where, known = (
-                f"correct, evaluation {id}",
-                dict.fromkeys([*self.problem.outcomes, *ended.outcomes]),
-            )
+            where = f"correct, evaluation {id}"
+            known = dict.fromkeys([*self.problem.outcomes, *ended.outcomes])
             if not isinstance(outcomes, Mapping) or not outcomes:
                 raise ArgumentError(where, "outcomes by name", described(outcomes))
             if unknown := [name for name in outcomes if name not in known]:
@@ -156,19 +169,17 @@ class Ledger:
                     changes.append(Change("correct", name, before, now, int(id)))
         return changes
 
-    def withdrawals(self, withdraw: Any) -> list[Change]:
+    def _withdrawals(self, withdraw: Any) -> list[Change]:
         """Return withdrawals as changes; ``withdraw`` is an id, or several."""
-        if not isinstance(withdraw, int | np.integer) and (
-            isinstance(withdraw, str | Mapping) or not isinstance(withdraw, Iterable)
-        ):
+        several = [withdraw] if is_integer(withdraw) else withdraw
+        if isinstance(several, str | Mapping) or not isinstance(several, Iterable):
             raise ArgumentError("withdraw", "ids of evaluations", described(withdraw))
-        several = withdraw if isinstance(withdraw, Iterable) else [withdraw]
         changes = []
         for id in dict.fromkeys(several):
             found = (self.ended.get(id) or self.pending.get(id)) if is_integer(id) else None
             if found is None:
                 raise ArgumentError("withdraw", "the id of an evaluation of the run", self._whose(id))
-            changes.append(withdrawal(found))
+            changes.append(_withdrawal(found))
         return changes
 
     def amended(self, entry: AmendEntry) -> Ledger:
@@ -214,7 +225,7 @@ def _check_same(id: int, known: Mapping[str, float], told: Mapping[str, float]) 
             raise TellError(f"candidate {id}, outcome {name!r}: {expected}; got {value!r}")
 
 
-def withdrawal(evaluation: Evaluation) -> Change:
+def _withdrawal(evaluation: Evaluation) -> Change:
     """Return the change that withdraws an evaluation, with what came of it."""
     came = ", ".join(f"{name} {value:.6g}" for name, value in evaluation.outcomes.items())
     words = came or evaluation.status

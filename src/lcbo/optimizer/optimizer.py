@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import ThreadpoolController
 
-from lcbo.checks import MOST_POINTS, integer, is_integer, probability, truth
+from lcbo.checks import MOST_POINTS, integer, is_integer, mapping, probability, truth
 from lcbo.errors import ArgumentError, StoreError, TellError
 from lcbo.methods import registry
 from lcbo.methods.confirmation import Confirmed
@@ -24,7 +23,7 @@ from lcbo.methods.decision import Demand
 from lcbo.methods.protocol import Belief, Method, MethodSpec, Outcome
 from lcbo.optimizer import answer
 from lcbo.optimizer.kkt import Kkt
-from lcbo.optimizer.ledger import Ledger, withdrawal
+from lcbo.optimizer.ledger import Ledger
 from lcbo.optimizer.log import FEASIBILITY_TOL, Log
 from lcbo.optimizer.recorder import AmendEntry, AskEntry, Contents, Recorder, TellEntry, run_files
 from lcbo.optimizer.result import Result
@@ -37,9 +36,7 @@ from lcbo.optimizer.resume import (
     stored_plan,
 )
 from lcbo.optimizer.setup import CONFIDENCE, Plan, read_data, read_device, read_outcomes, read_path, read_plan
-from lcbo.problem import Constraint, Problem, is_finite, not_finite
-from lcbo.problem.changes import changed
-from lcbo.problem.sources import plain_problem
+from lcbo.problem import Constraint, Problem, is_finite, not_finite, outcome_value
 from lcbo.random import generator
 from lcbo.text import shown
 from lcbo.types import Array, Candidate, Evaluation, Record
@@ -250,6 +247,7 @@ class Optimizer:
         final: bool = False,
         record: Record | None = None,
         sem: Mapping[str, float] | None = None,
+        also: Mapping[str, float] | None = None,
     ) -> None:
         """Report outcomes of a candidate, in any order and in parts.
 
@@ -261,6 +259,7 @@ class Optimizer:
             final: says that outcomes not told by now never come.
             record: where and how the evaluation ran, for the history.
             sem: standard errors of the outcomes, by name, where they are known.
+            also: further values by name, to be kept on record: `amend` can put limits on them later.
         """
         if (outcomes is None) == (failed is None):
             came = "neither" if failed is None else "both"
@@ -278,7 +277,13 @@ class Optimizer:
         if self._ledger.is_news(id, told, reason):
             finite = {name: value for name, value in told.items() if is_finite(value)}
             errors = {} if sem is None else self.problem.read_sem(sem)
-            self._tell(TellEntry(int(id), finite, reason, final, record or Record(), sem=errors))
+            more = {} if also is None else self._read_also(also)
+            self._tell(TellEntry(int(id), finite | more, reason, final, record or Record(), sem=errors))
+
+    def _read_also(self, also: Mapping[str, float]) -> dict[str, float]:
+        if named := [name for name in mapping("also", also) if name in self.problem.outcomes]:
+            raise ArgumentError("also", "names other than those of the outcomes", named)
+        return self.problem.additional({name: outcome_value(name, value) for name, value in also.items()})
 
     def settle(self, ended: Evaluation) -> None:
         """Report an evaluation of a pending candidate that has ended; its outcomes are not checked again."""
@@ -333,6 +338,7 @@ class Optimizer:
         bounds: Mapping[str, tuple[float, float]] | None = None,
         fix: Mapping[str, float] | None = None,
         reason: str = "",
+        dry_run: bool = False,
     ) -> AmendEntry:
         """Change evaluations or the problem of a run under way and return what was changed.
 
@@ -352,26 +358,16 @@ class Optimizer:
             bounds: new ``(low, high)`` by variable.
             fix: values by variable, each within its bounds.
             reason: a text for the record.
+            dry_run: return what would be changed and change nothing.
         """
-        self._sync()
-        if not isinstance(reason, str):
-            raise ArgumentError("reason", "a text", repr(reason))
-        ledger = self._ledger
-        corrected = ledger.corrections({} if correct is None else correct)
-        withdrawn = ledger.withdrawals(withdraw)
-        if both := [c.id for c in withdrawn if c.id in {other.id for other in corrected}]:
-            raise ArgumentError("withdraw", "evaluations that are not corrected at the same time", both)
+        if not truth("dry_run", dry_run):
+            self._sync()
         stated = {"limits": limits, "constrain": constrain, "bounds": bounds, "fix": fix}
-        problem, changes = changed(self.problem, ledger.recorded, **stated)
-        changes = [*corrected, *withdrawn, *changes]
-        if not changes:
-            raise ArgumentError("amend", "something to change", "nothing that is not so already")
-        space, gone = plain_problem(problem).space, {c.id for c in withdrawn}
-        outside = [c for c in self.pending if c.id not in gone and not space.holds(c.x)]
-        changes += [withdrawal(candidate) for candidate in outside]
-        entry = AmendEntry(changes, problem, reason, time.time())
-        amended = ledger.amended(entry)
+        entry = self._ledger.amendment({} if correct is None else correct, withdraw, stated, reason)
+        amended = self._ledger.amended(entry)
         method = self._begun(amended)
+        if dry_run:
+            return entry
         with self._transaction():
             if self.store is not None:
                 self.store.record_amendment(entry)
