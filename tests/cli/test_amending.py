@@ -62,7 +62,9 @@ def test_run_goes_on_and_everything_is_right_afterwards(lcbo, run, folder):
     lcbo("tell", run, 7, "f=0.25", "c=1", "--also", "mass=3")
     assert json.loads(lcbo("best", run, "--json").stdout)["fun"] == 0.25
     lcbo("export", run, "run.csv")
-    assert pd.read_csv("run.csv").id.tolist() == [1, 2, 3, 4, 5, 7]
+    table = pd.read_csv("run.csv")
+    assert table.id.tolist() == [1, 2, 3, 4, 5, 7]
+    assert table.mass.tolist()[3:] == [4.0, 5.0, 3.0]
     lcbo("report", run, "-o", "run.html")
     page = (folder / "run.html").read_text()
     assert "Amendments" in page

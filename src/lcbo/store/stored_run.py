@@ -109,7 +109,7 @@ class StoredRun(Displayed):
 
     @property
     def history(self) -> pd.DataFrame:
-        """Every ended evaluation as a row, with when, where and how long it ran."""
+        """Every ended evaluation as a row, with how it ran and what else is on record."""
         import pandas as pd
 
         log = self._ledger.log
@@ -119,7 +119,10 @@ class StoredRun(Displayed):
             index=frame.index,
             columns=[field.name for field in fields(Record)],
         )
-        return frame.join(records.astype({"started": float, "seconds": float}))
+        frame = frame.join(records.astype({"started": float, "seconds": float}))
+        others = [name for name in self._ledger.recorded if name not in frame]
+        values = {name: [e.outcomes.get(name, math.nan) for e in log.evaluations] for name in others}
+        return frame.join(pd.DataFrame(values, index=frame.index))
 
     @property
     def trace(self) -> pd.DataFrame:
