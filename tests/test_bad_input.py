@@ -463,6 +463,7 @@ def sampled() -> lcbo.Optimizer:
         ({"correct": [0]}, "correct: expected a mapping"),
         ({"withdraw": [99]}, "withdraw: expected the id of an evaluation of the run; got 99"),
         ({"withdraw": "7"}, "withdraw: expected ids"),
+        ({"withdraw": [[0]]}, r"an evaluation of the run; got \[0\]"),
         ({"withdraw": None}, "withdraw: expected ids"),
         ({"withdraw": 0, "correct": {0: {"f": 1.0}}}, "not corrected at the same time"),
         ({"limits": "g <= 3"}, "a limit that there is, to be changed: c .constrain adds one.; got g <= 3"),

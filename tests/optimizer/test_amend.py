@@ -138,13 +138,16 @@ def test_value_corrected_to_none_is_a_failure_and_can_be_mended(sampled: Optimiz
 
 def test_withdrawn_evaluation_is_gone_and_its_budget_spent(sampled: Optimizer) -> None:
     ids = [c.id for c in sampled.ask(2)]
+    told = sampled.log.evaluations[2].outcomes
     sampled.amend(withdraw=[2, ids[0]])
     assert 2 not in sampled.result().history.id
     assert [c.id for c in sampled.pending] == ids[1:]
     assert (sampled.n_asked, sampled.n_ended) == (10, 9)
-    for id in (2, ids[0]):
-        with pytest.raises(TellError, match="withdrawn"):
-            sampled.tell(id, {"f": 1.0, "c": 0.0})
+    with pytest.raises(TellError, match="withdrawn"):
+        sampled.tell(ids[0], {"f": 1.0, "c": 0.0})
+    with pytest.raises(TellError, match="as told before"):
+        sampled.tell(2, {"f": 1.0, "c": 0.0})
+    sampled.tell(2, {"f": told["f"], "c": told["c"]})  # the same again does nothing, as ever
     advance(sampled, 20)
     assert sampled.n_ended == sampled.budget == 20
     assert len(sampled.result().history) == 18
@@ -207,7 +210,10 @@ def test_evaluations_outside_new_bounds_are_history_and_the_best_is_moved_inside
     assert np.isfinite(history.outcomes["f"]).all()
     assert not history.feasible[outside].any()
     assert sampled.result().x[0] >= low
+    sampled.amend(withdraw=0)  # at the same place: the best is still to be moved
     np.testing.assert_array_equal(sampled.ask(1)[0].x, [low, *best.x[1:]])
+    sampled.amend(withdraw=1)
+    assert sampled.ask(1)[0].x[0] != low
 
 
 def test_fixed_variable_stays_fixed_and_can_be_freed(sampled: Optimizer) -> None:

@@ -32,7 +32,9 @@ class Ledger:
         self.ended: dict[int, Evaluation] = {}
         self.withdrawn: dict[int, Evaluation] = {}
         self.amendments: list[AmendEntry] = []
-        self._stood: tuple[int, Evaluation | None] = 0, None  # number asked and best at the last amendment
+        self.stood: Evaluation | None = None  # the best before the last amendment, feasible or not
+        self._stood_feasible = False
+        self._asked_then = 0
 
     @classmethod
     def of(
@@ -66,7 +68,7 @@ class Ledger:
         A limit that was tightened a little must not send the run back to its early feasible points. ``None``
         stands for the best point as it is now.
         """
-        stood = self._stood[1]
+        stood = self.stood if self._stood_feasible else None
         if stood is None or not self.problem.space.holds(stood.x) or self.problem.feasible(stood.outcomes):
             return None
         return stood.u
@@ -86,14 +88,14 @@ class Ledger:
         if id in self.pending:
             _check_same(id, self.pending[id].outcomes, told)
             return True
-        if id in self.withdrawn:
-            raise TellError(f"candidate {id}: expected one that counts; it was withdrawn")
-        if id not in self.ended:
+        ended = self.ended.get(id) or self.withdrawn.get(id)
+        if ended is not None and ended.status == "pending":
+            raise TellError(f"candidate {id}: expected one that is to be evaluated; it was withdrawn")
+        if ended is None:
             waiting = ", ".join(map(str, sorted(self.pending))) or "none"
             raise TellError(
                 f"id: expected a candidate that was asked for (pending: {waiting}); got {shown(id)}"
             )
-        ended = self.ended[id]
         if (ended.failed is None) != (failed is None):
             before = f"failed ({ended.failed})" if ended.failed else "succeeded"
             raise TellError(f"candidate {id}: it {before} already; got the opposite")
@@ -174,13 +176,13 @@ class Ledger:
         several = [withdraw] if is_integer(withdraw) else withdraw
         if isinstance(several, str | Mapping) or not isinstance(several, Iterable):
             raise ArgumentError("withdraw", "ids of evaluations", described(withdraw))
-        changes = []
-        for id in dict.fromkeys(several):
-            found = (self.ended.get(id) or self.pending.get(id)) if is_integer(id) else None
-            if found is None:
+        found: dict[int, Evaluation] = {}
+        for id in several:
+            evaluation = (self.ended.get(id) or self.pending.get(id)) if is_integer(id) else None
+            if evaluation is None:
                 raise ArgumentError("withdraw", "the id of an evaluation of the run", self._whose(id))
-            changes.append(_withdrawal(found))
-        return changes
+            found[evaluation.id] = evaluation
+        return [_withdrawal(evaluation) for evaluation in found.values()]
 
     def amended(self, entry: AmendEntry) -> Ledger:
         """Return the ledger after an amendment: all evaluations as they are read from then on."""
@@ -199,10 +201,13 @@ class Ledger:
         for evaluation in self.log.evaluations:
             if evaluation.id not in gone:
                 after.end(placed(_corrected(evaluation, entry.changes)))
-        unchanged = self.amendments and self._stood[0] == self.n_asked
-        stood = self._stood[1] if unchanged else self.log.best
+        if self.amendments and self._asked_then == self.n_asked:  # another amendment at the same place
+            stood, after._stood_feasible = self.stood, self._stood_feasible
+        else:
+            stood, after._stood_feasible = self.log.incumbent(), self.log.best is not None
         touched = {change.id for change in entry.changes}
-        after._stood = self.n_asked, None if stood is None or stood.id in touched else after.ended[stood.id]
+        after.stood = None if stood is None or stood.id in touched else after.ended[stood.id]
+        after._asked_then = self.n_asked
         return after
 
     def _whose(self, id: object) -> str:

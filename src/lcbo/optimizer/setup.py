@@ -78,15 +78,13 @@ class Plan:
     def setup_after(self, ledger: Ledger) -> Setup:
         """Return what a method gets to know that begins anew in an amended run.
 
-        What of ``x0`` was not asked for yet comes first, and the best evaluation where it is outside the
-        bounds now: each at the nearest point within them.
+        What of ``x0`` was not asked for yet comes first, and what was the best evaluation where it is outside
+        the bounds now: each at the nearest point within them.
         """
         problem, log = ledger.problem, ledger.log
         starts = [] if self.x0 is None else list(self.x0[ledger.n_asked :])
-        rows = log.observed()
-        if not np.isnan(rows[:, 0]).all():
-            best = log.evaluations[problem.terms.best(rows)]
-            starts += [] if problem.space.holds(best.x) else [best.x]
+        if ledger.stood is not None and not problem.space.holds(ledger.stood.x):
+            starts.append(ledger.stood.x)
         seed = int(generator(self.seed, "amendment", len(ledger.amendments)).integers(2**32))
         x0, budget = np.array(starts) if starts else None, ledger.budget
         anew = replace(self, problem=problem, budget=budget, x0=x0, data=(), seed=seed)
