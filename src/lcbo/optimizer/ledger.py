@@ -15,7 +15,7 @@ from lcbo.optimizer.recorder import AmendEntry, AskEntry, BudgetEntry, LogEntry,
 from lcbo.problem import Problem, is_finite, outcome_value
 from lcbo.problem.changes import Change, changed
 from lcbo.problem.sources import plain_problem
-from lcbo.text import described, shown
+from lcbo.text import brief, described, shown
 from lcbo.types import Array, Evaluation
 
 
@@ -233,7 +233,7 @@ def _check_same(id: int, known: Mapping[str, float], told: Mapping[str, float]) 
 def _withdrawal(evaluation: Evaluation) -> Change:
     """Return the change that withdraws an evaluation, with what came of it."""
     came = ", ".join(f"{name} {value:.6g}" for name, value in evaluation.outcomes.items())
-    words = came or evaluation.status
+    words = brief(came, 100) or evaluation.status
     return Change("withdraw", words, dict(evaluation.outcomes), None, evaluation.id)
 
 

@@ -315,7 +315,7 @@ def _amendments(run: StoredRun) -> str:
         "The method began anew after each, from the evaluations that there were. Their values, limits and "
         "bounds are shown as they are now."
     )
-    return section("Amendments", note(words), table(("when", "what was changed", "why"), rows))
+    return section("Amendments", note(words), table(("when", "what was changed", "why"), rows, (0,)))
 
 
 def _listed(constraints: Sequence[Constraint]) -> str:
