@@ -434,3 +434,80 @@ def test_an_exception_in_a_callback_keeps_the_result() -> None:
     assert result.x is not None
     assert result.reason == "the callback raised KeyError"
     assert "attribute `result`" in caught.value.__notes__[0]
+
+
+def sampled() -> lcbo.Optimizer:
+    """An optimizer that was told of one candidate and waits for another."""
+    optimizer = lcbo.Optimizer(lcbo.Problem(BOX, ["c <= 0.1"], "f"), "sobol")
+    one, _ = optimizer.ask(2)
+    optimizer.tell(one.id, simulate(one.x), also={"mass": 2.0})
+    return optimizer
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, "amend: expected something to change; got nothing"),
+        ({"limits": "c <= 0.1"}, "nothing that is not so already"),
+        ({"correct": {99: {"f": 1.0}}}, "an evaluation that has ended; got 99"),
+        ({"correct": {1: {"f": 1.0}}}, "got 1, which is pending"),
+        ({"correct": {"7": {"f": 1.0}}}, "correct: expected the id of an evaluation that has ended; got '7'"),
+        ({"correct": {True: {"f": 1.0}}}, "got True"),
+        (
+            {"correct": {0: {"g": 1.0}}},
+            r"evaluation 0: expected names out of \['f', 'c', 'mass'\]; got \['g'\]",
+        ),
+        ({"correct": {0: {"f": "a"}}}, "outcome 'f': expected a real number; got str 'a'"),
+        ({"correct": {0: {}}}, "outcomes by name"),
+        ({"correct": {0: 3.0}}, "outcomes by name; got float 3.0"),
+        ({"correct": [0]}, "correct: expected a mapping"),
+        ({"withdraw": [99]}, "withdraw: expected the id of an evaluation of the run; got 99"),
+        ({"withdraw": "7"}, "withdraw: expected ids"),
+        ({"withdraw": [[0]]}, r"an evaluation of the run; got \[0\]"),
+        ({"withdraw": None}, "withdraw: expected ids"),
+        ({"withdraw": 0, "correct": {0: {"f": 1.0}}}, "not corrected at the same time"),
+        ({"limits": "g <= 3"}, "a limit that there is, to be changed: c .constrain adds one.; got g <= 3"),
+        ({"limits": "c >= 3"}, "a limit that there is, to be changed: c <= 0.1"),
+        ({"limits": "c < < 3"}, "limits: expected a text such as"),
+        ({"limits": "c <= nan"}, "limits"),
+        ({"limits": "c <= inf"}, "finite"),
+        ({"limits": 3}, "limits: expected constraints such as"),
+        ({"limits": [3]}, "limits: expected constraints such as"),
+        ({"constrain": "height <= 3"}, "an outcome that was recorded: f, c, mass; got 'height'"),
+        ({"constrain": "f <= 3"}, "other than the objective"),
+        ({"constrain": "c <= 3"}, "once per side"),
+        ({"constrain": "c >= 3"}, "leave an outcome room"),
+        ({"bounds": {"x9": (0, 1)}}, "bounds: expected variables out of"),
+        ({"bounds": {"x1": (1, 0)}}, "bounds of 'x1': expected low <= high"),
+        ({"bounds": {"x1": (0, np.inf)}}, "finite"),
+        ({"bounds": {"x1": (np.nan, 1)}}, "finite"),
+        ({"bounds": {"x1": 3}}, "two numbers; got int 3"),
+        ({"bounds": [(0, 1)] * 3}, "bounds: expected a mapping"),
+        ({"bounds": {"x1": (0.2, 0.3)}, "fix": {"x1": 0.25}}, "at the same time"),
+        ({"fix": {"x1": 7.0}}, r"fix, 'x1': expected a number within its bounds \[0, 1\]; got 7.0"),
+        ({"fix": {"x1": np.nan}}, "got nan"),
+        ({"fix": {"x1": 0.5, "x2": 0.5, "x3": 0.5}}, "only fixed variables"),
+        ({"fix": {"x9": 7.0}}, "fix: expected variables"),
+        ({"fix": "x1"}, "fix: expected a mapping"),
+        ({"withdraw": 0, "reason": 3}, "reason: expected a text"),
+        ({"withdraw": 0, "dry_run": "no"}, "dry_run: expected True or False"),
+    ],
+)
+def test_wrong_change_is_refused_and_changes_nothing(changes: dict[str, Any], message: str) -> None:
+    optimizer = sampled()
+    with pytest.raises(lcbo.LcboError, match=message):
+        optimizer.amend(**changes)
+    assert optimizer.amendments == []
+    assert list(map(str, optimizer.problem.constraints)) == ["c <= 0.1"]
+
+
+@pytest.mark.parametrize(
+    ("also", "message"),
+    [({"f": 1.0}, "other than those of the outcomes"), ({"m": "a"}, "a real number"), (3, "a mapping")],
+)
+def test_wrong_further_values_are_refused(also: Any, message: str) -> None:
+    optimizer = sampled()
+    [candidate] = optimizer.pending
+    with pytest.raises(lcbo.LcboError, match=message):
+        optimizer.tell(candidate.id, {"f": 1.0, "c": 0.0}, also=also)
+    assert optimizer.pending == [candidate]

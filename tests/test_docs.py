@@ -64,6 +64,7 @@ def test_modules_named_by_the_algorithm_page_exist() -> None:
         ("running", "Random simulations"),
         ("running", "In a notebook and in a log"),
         ("durable-runs", "Starting from evaluations made before"),
+        ("durable-runs", "Amending"),
         ("problem-file", "How to run your program: `[command]`"),
     ],
 )

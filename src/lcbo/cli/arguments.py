@@ -73,7 +73,7 @@ def without_types(params: list[Any]) -> list[Any]:
 
 
 class SpacedLists(TyperCommand):
-    """A command that reads ``--methods a b`` as ``--methods a --methods b``."""
+    """A command that reads ``--methods a b`` as ``--methods a --methods b`` and joins ``--correct 7 f=3``."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters as the help shows them."""
@@ -83,6 +83,9 @@ class SpacedLists(TyperCommand):
         """Parse the arguments after repeating the option."""
         spread, option = list[str](), ""
         for word in args:
+            if option == "--correct" and spread[-1] != option and "=" in word and not word.startswith("-"):
+                spread[-1] += f"\n{word}"
+                continue
             if option == "--methods" and not word.startswith("-") and spread[-1] != option:
                 spread.append(option)
             option = word if word.startswith("-") else option

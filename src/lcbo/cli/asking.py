@@ -31,6 +31,7 @@ _N = "Number of candidates; by default, the rest of the current iteration."
 _PENDING = "Show the candidates that were handed out and not yet told."
 _FAILED = "Report that the evaluation failed, with the reason."
 _FINAL = "The outcomes not told by now are missing for good."
+_ALSO = "A further value, kept on record: amend can put a limit on it later. Repeatable."
 _FROM = "Read many results from a .csv or .json file; - reads JSON lines."
 _WAIT = "Seconds to wait while another process writes to the run."
 Wait = Annotated[float, typer.Option(help=_WAIT, min=0.0)]
@@ -103,6 +104,7 @@ def ask(
 @given.examples(
     "lcbo tell run.db 7 weight=512.3 stress=31000 disp=0.33",
     "lcbo tell run.db 7 weight=512.3 --final",
+    "lcbo tell run.db 7 weight=512.3 stress=31000 --also mass=11.5",
     "lcbo tell run.db 8 --failed 'mesh did not converge'",
     "lcbo tell run.db --from results.csv",
 )
@@ -114,19 +116,22 @@ def tell(
     ] = None,
     failed: Annotated[str | None, typer.Option(metavar="REASON", help=_FAILED)] = None,
     final: Annotated[bool, typer.Option("--final", help=_FINAL)] = False,
+    also: Annotated[list[str] | None, typer.Option(metavar="NAME=NUMBER", help=_ALSO)] = None,
     source: Annotated[Path | None, typer.Option("--from", metavar="FILE", help=_FROM)] = None,
     wait: Wait = 60.0,
 ) -> None:
     """Report outcomes or failures; they are stored on return, and telling them again does nothing."""
     if (id is None) == (source is None):
         raise typer.BadParameter("expected either an ID or --from FILE", param_hint="ID")
-    if source is not None and (outcomes or failed is not None or final):
+    if source is not None and (outcomes or failed is not None or final or also):
         raise typer.BadParameter("expected nothing beside --from FILE", param_hint="--from")
     if id is not None and bool(outcomes) == (failed is not None):
         raise typer.BadParameter("expected either outcomes or --failed REASON", param_hint="NAME=NUMBER")
     told = None if failed is not None else given.pairs("NAME=NUMBER", outcomes, float)
     with _opened(run, wait) as optimizer:
-        reports: list[dict[str, Any]] = [{"id": id, "outcomes": told, "failed": failed, "final": final}]
+        more = given.pairs("--also", also, float)
+        result = {"id": id, "outcomes": told, "failed": failed, "final": final, "also": more}
+        reports: list[dict[str, Any]] = [result]
         if source is not None:
             reports = _results(source, optimizer.problem)
         before = optimizer.log.n_failed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,7 @@ import lcbo
 from lcbo.cli import screen
 from lcbo.cli.arguments import NOT_FEASIBLE, Confidence, Json, RunFile, examples
 from lcbo.errors import RunInUseError
-from lcbo.reporting.format import next_command, one_line, run_name, summary
+from lcbo.reporting.format import moment, next_command, one_line, run_name, summary
 from lcbo.text import brief, duration
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ def _status_facts(run: StoredRun) -> dict[str, str]:
         "method": f"{at.method}, iteration {at.iteration}, seed {run.meta['seed']}",
         "progress": _progress(at),
         "best": screen.best_so_far(run.log),
+        "amended": "\n".join(f"{moment(entry.time)}: {entry}" for entry in run.amendments),
         "pace": _pace(run),
         "last entry": f"{duration(max(time.time() - at.updated, 0.0))} ago",
         "writing": _writer(at),
@@ -177,6 +179,10 @@ def _status_json(run: StoredRun) -> dict[str, Any]:
         "run": str(run.path),
         **vars(at),
         "pending": [c.id for c in run.pending],
+        "amendments": [
+            {"time": e.time, "reason": e.reason, "changes": [asdict(change) for change in e.changes]}
+            for e in run.amendments
+        ],
         "writer": at.writer and str(at.writer),
         "feasible": log.best is not None,
         "best": None if seen is None else {"id": seen.id, **seen.outcomes},

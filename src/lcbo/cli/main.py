@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 import lcbo
-from lcbo.cli import asking, listing, running, screen
+from lcbo.cli import amending, asking, listing, running, screen
 from lcbo.cli.arguments import ERROR, EXAMPLES, INTERRUPTED, SpacedLists, without_types
 from lcbo.cli.inspecting import best, export, plot, report, status, unlock
 from lcbo.errors import FunctionError, LcboError
@@ -73,6 +73,7 @@ def main(_version: Annotated[bool, _VERSION] = False) -> None:
 _PANELS: dict[str, list[Callable[..., None]]] = {
     "Optimize": [running.run, running.resume, running.check, running.compare],
     "By hand or with a queue": [asking.new, asking.ask, asking.tell],
+    "Change a run": [amending.amend],
     "Look at a run": [status, best, plot, report, export, unlock],
     "Choose from": [listing.problems, listing.methods],
 }

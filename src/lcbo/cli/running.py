@@ -88,7 +88,7 @@ def run(
     if data is not None:
         arguments["data"] = data
     work = partial(lcbo.minimize, task.problem, store=file, device=device, **arguments, **evaluation)
-    _finish(work, task.problem, file, json, arguments["budget"])
+    _finish(work, file, json, arguments["budget"])
 
 
 @given.examples(
@@ -131,7 +131,7 @@ def resume(
     screen.remark(f"{run}: going on after {at.ended} evaluations")
     budget = budget or at.budget
     work = partial(go_on, run, budget=budget, device=device, **evaluation)
-    _finish(work, stored.problem, run, json, budget)
+    _finish(work, run, json, budget)
 
 
 def _confirm(run: StoredRun, yes: bool) -> None:
@@ -152,7 +152,7 @@ def _confirm(run: StoredRun, yes: bool) -> None:
         raise typer.Exit(given.ERROR)
 
 
-def _finish(work: Callable[[], Result], problem: Problem, file: Path, json: bool, budget: int | None) -> None:
+def _finish(work: Callable[[], Result], file: Path, json: bool, budget: int | None) -> None:
     """Run until the end or Ctrl-C, print the answer and exit with its code."""
     from lcbo.loop.stopping import TOO_MANY_FAILED
 
@@ -163,7 +163,7 @@ def _finish(work: Callable[[], Result], problem: Problem, file: Path, json: bool
         begun = f"continue with: lcbo resume {path}" if file.exists() else "nothing was evaluated yet"
         screen.remark(f"lcbo: interrupted; {begun}")
         raise typer.Exit(given.INTERRUPTED) from None
-    screen.show_answer(problem, result, json)
+    screen.show_answer(lcbo.open_run(file).problem, result, json)
     if result.reason == "interrupted":
         screen.remark(f"lcbo: interrupted; continue with: lcbo resume {path}")
         raise typer.Exit(given.INTERRUPTED)

@@ -137,7 +137,8 @@ def best_so_far(log: Log) -> str:
     """Return the best evaluation of a run in words."""
     name, seen = log.problem.objective.name, log.incumbent()
     if seen is None:
-        return "nothing evaluated yet"
+        there = any(evaluation.outcomes for evaluation in log.evaluations)
+        return "nothing evaluated within the bounds yet" if there else "nothing evaluated yet"
     value = f"{name} = {seen.outcomes[name]:.6g}"
     if log.best is not None:
         return f"{value}, feasible as observed (candidate {seen.id})"

@@ -60,6 +60,7 @@ def evaluate(problem: Problem, candidate: Evaluation, *, numbered: bool = True) 
         returned = problem.call(candidate.x, seed)
         outcomes, sem = problem.read(returned), _sem(problem, returned)
         reason = not_finite(outcomes)
+        outcomes |= problem.additional(returned)
     except KeyboardInterrupt:
         raise
     except BaseException as raised:
@@ -83,7 +84,8 @@ def evaluate_many(problem: Problem, candidates: Sequence[Evaluation]) -> list[At
         for row in returned:
             try:
                 outcomes = problem.read(row)
-                attempts.append((outcomes, _sem(problem, row), not_finite(outcomes), None))
+                more = problem.additional(row)
+                attempts.append((outcomes | more, _sem(problem, row), not_finite(outcomes), None))
             except OutcomeError as raised:
                 attempts.append(({}, {}, shortened(_reason(raised), REASON_LIMIT), raised))
     except KeyboardInterrupt:

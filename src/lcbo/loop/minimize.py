@@ -158,9 +158,12 @@ def minimize(
     evaluator = make_evaluator(problem, workers, slots, timeout)
     run = {"method": method, "options": options, "x0": x0, "data": data, "n_init": n_init, "rng": rng}
     run |= {"confidence": confidence, "confirm": confirm, "feasibility_tol": feasibility_tol}
-    with evaluator, begun_or_continued(problem, store, budget=budget, device=device, **run) as optimizer:
-        loop = Loop(optimizer, evaluator, retries, common)
-        return _run(optimizer, evaluator, stopping, loop, callback, progress)
+    with begun_or_continued(problem, store, budget=budget, device=device, **run) as optimizer:
+        if optimizer.amendments:  # the outcomes may be others now
+            evaluator = make_evaluator(optimizer.problem, workers, slots, timeout)
+        with evaluator:
+            loop = Loop(optimizer, evaluator, retries, common)
+            return _run(optimizer, evaluator, stopping, loop, callback, progress)
 
 
 def resume(

@@ -74,7 +74,7 @@ class Confirmed(Method):
         """What happened inside the method."""
         return self.method.diagnostics
 
-    def include(self, u: Array, y: Array) -> int:
+    def include(self, u: Array, y: Array | None) -> int:
         """Take a point evaluated elsewhere into the data and return the id it got."""
         id = self._enter(u, self.method.include(u, y))
         self._note(id, y)

@@ -28,11 +28,14 @@ class Setup:
     terms: Terms  # the conditions
     noise_var: tuple[float | None, ...]  # per row, in squared user units; 0.0: deterministic, None: unknown
     budget: int | None  # evaluations in all; None: open-ended
-    n_init: int  # size of the initial design, points of `starts` included
+    n_init: int  # size of an initial design, points of `starts` included
     starts: Array  # k x d, points of the unit cube to evaluate first
     seed: int  # root of every random stream
     device: str = "cpu"  # where the models compute, by PyTorch's name; "cuda" is the first accelerator
     grid: Grid | None = None  # the places of integers: only points of it are evaluated
+    known: int = 0  # evaluations of an amended run, which stand for as many points of the design
+    spent: int = 0  # of the budget, before the method began
+    start: Array | None = None  # where the run stood, though better points are known; None: at the best one
 
     def snapped(self, u: Array) -> Array:
         """Return the point that is evaluated for a point of the cube; itself where there are no integers."""
@@ -46,7 +49,10 @@ class Setup:
 
 @dataclass(frozen=True)
 class Proposal:
-    """One point a method wants evaluated; ``role`` is ``init``, ``iterate``, ``explore`` or ``confirm``."""
+    """One point a method wants evaluated; ``role`` is ``init``, ``iterate``, ``explore`` or ``confirm``.
+
+    Where a method is restored, one with the role ``data`` is a point that was included at that moment.
+    """
 
     id: int
     u: Array
@@ -129,8 +135,8 @@ class Method(ABC):
     diagnostics: Sequence[Any] = ()
 
     @abstractmethod
-    def include(self, u: Array, y: Array) -> int:
-        """Take a point evaluated elsewhere into the data and return the id it got."""
+    def include(self, u: Array, y: Array | None) -> int:
+        """Take a point evaluated elsewhere into the data and return the id it got; ``None`` is a failure."""
 
     @abstractmethod
     def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:

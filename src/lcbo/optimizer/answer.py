@@ -31,6 +31,7 @@ from lcbo.methods.decision import (
 )
 from lcbo.methods.neighbors import no_noise_nearby, prospects_of_neighbors
 from lcbo.methods.protocol import Belief, Method
+from lcbo.methods.restarted import Restarted
 from lcbo.models.repeats import Repeats
 from lcbo.optimizer.describe import versions
 from lcbo.optimizer.kkt import Kkt, kkt
@@ -142,7 +143,8 @@ def _prospects(problem: Problem, method: Method, log: Log, demand: Demand) -> Pr
     A model that cannot be built must not cost the user the answer.
     """
     try:
-        found = method.prospects() if isinstance(method, Confirmed) else prospects_of(method, demand)
+        own = method.method if isinstance(method, Restarted) else method
+        found = own.prospects() if isinstance(own, Confirmed) else prospects_of(own, demand)
     except ModelError:
         found = None
     if found is not None:

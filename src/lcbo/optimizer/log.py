@@ -83,6 +83,9 @@ class Basin:
 class Log:
     """Ended evaluations; adding one costs the same at the end of a run as at its start.
 
+    Those outside the bounds, which can be after bounds were changed, are part of the history and of nothing
+    else.
+
     Args:
         problem: the problem.
         feasibility_tol: by how much of its standard deviation over the run an outcome may be beyond its
@@ -105,7 +108,8 @@ class Log:
         if len(self.evaluations) == len(self._y):
             self._y = np.concatenate([self._y, np.empty_like(self._y)])
         row = self.problem.to_rows(evaluation.outcomes)
-        self._y[len(self.evaluations)] = row
+        inside = self.problem.space.holds(evaluation.x)
+        self._y[len(self.evaluations)] = row if inside else np.nan
         self.evaluations.append(evaluation)
         self.n_failed += evaluation.failed is not None
         self.n_data += evaluation.role == "data"
@@ -131,7 +135,7 @@ class Log:
 
     @property
     def rows(self) -> Array:
-        """Output rows of all evaluations, ``n x (1 + m)``; NaN where missing or failed."""
+        """Output rows of all evaluations, ``n x (1 + m)``; NaN where missing, failed or out of bounds."""
         return self._y[: len(self.evaluations)]
 
     def incumbent(self) -> Evaluation | None:
@@ -168,6 +172,11 @@ class Log:
             )
         return found
 
+    def observed(self) -> Array:
+        """Return output rows as `rows` does, with those outside the bounds."""
+        rows = [self.problem.to_rows(e.outcomes) for e in self.evaluations]
+        return np.array(rows).reshape(len(rows), len(self.problem.outcomes))
+
     def scale(self) -> dict[str, float]:
         """Return every outcome's standard deviation over the run; see `Scaling.of`."""
         return dict(zip(self.problem.outcomes, Scaling.of(self.rows).std.tolist(), strict=True))
@@ -175,10 +184,10 @@ class Log:
     def history(self) -> EvaluationTable:
         """Return the run as arrays."""
         problem, seen = self.problem, self.evaluations
-        rows = self.rows.copy()
         feasible = self._feasible()
-        running = np.minimum.accumulate(np.where(feasible, rows[:, 0], np.inf))
+        running = np.minimum.accumulate(np.where(feasible, self.rows[:, 0], np.inf))
         sign = problem.objective.sign
+        rows = self.observed()
         rows[:, 0] *= sign
         return EvaluationTable(
             variables=problem.variables,

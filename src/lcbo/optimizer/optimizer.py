@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import ThreadpoolController
 
-from lcbo.checks import MOST_POINTS, integer, is_integer, probability, truth
+from lcbo.checks import MOST_POINTS, integer, is_integer, mapping, probability, truth
 from lcbo.errors import ArgumentError, StoreError, TellError
 from lcbo.methods import registry
 from lcbo.methods.confirmation import Confirmed
@@ -25,11 +25,18 @@ from lcbo.optimizer import answer
 from lcbo.optimizer.kkt import Kkt
 from lcbo.optimizer.ledger import Ledger
 from lcbo.optimizer.log import FEASIBILITY_TOL, Log
-from lcbo.optimizer.recorder import AskEntry, Contents, Recorder, TellEntry, run_files
+from lcbo.optimizer.recorder import AmendEntry, AskEntry, Contents, Recorder, TellEntry, run_files
 from lcbo.optimizer.result import Result
-from lcbo.optimizer.resume import check_versions, facts_of, replay, stored_plan
+from lcbo.optimizer.resume import (
+    check_versions,
+    facts_of,
+    replay,
+    restarted,
+    since_amended,
+    stored_plan,
+)
 from lcbo.optimizer.setup import CONFIDENCE, Plan, read_data, read_device, read_outcomes, read_path, read_plan
-from lcbo.problem import Problem, is_finite, not_finite
+from lcbo.problem import Constraint, Problem, is_finite, not_finite, outcome_value
 from lcbo.random import generator
 from lcbo.text import shown
 from lcbo.types import Array, Candidate, Evaluation, Record
@@ -66,10 +73,12 @@ class Optimizer:
         device: where the models compute, ``"cpu"`` or ``"cuda"``; not part of what identifies a run.
 
     Attributes:
-        problem: the problem.
         method: name of the method, with its ``options``.
         store: the open run file, if there is one.
     """
+
+    _ledger: Ledger
+    _method: Method
 
     def __init__(
         self,
@@ -158,6 +167,16 @@ class Optimizer:
         return f"<Optimizer {self.method}: {self.n_ended} of {self.budget or 'open'} evaluations{file}>"
 
     @property
+    def problem(self) -> Problem:
+        """The problem, as amended."""
+        return self._ledger.problem
+
+    @property
+    def amendments(self) -> list[AmendEntry]:
+        """What was amended, in order."""
+        return list(self._ledger.amendments)
+
+    @property
     def seed(self) -> int:
         """Root of every random stream of the run."""
         return self._plan.seed
@@ -228,6 +247,7 @@ class Optimizer:
         final: bool = False,
         record: Record | None = None,
         sem: Mapping[str, float] | None = None,
+        also: Mapping[str, float] | None = None,
     ) -> None:
         """Report outcomes of a candidate, in any order and in parts.
 
@@ -239,6 +259,7 @@ class Optimizer:
             final: says that outcomes not told by now never come.
             record: where and how the evaluation ran, for the history.
             sem: standard errors of the outcomes, by name, where they are known.
+            also: further values by name, to be kept on record: `amend` can put limits on them later.
         """
         if (outcomes is None) == (failed is None):
             came = "neither" if failed is None else "both"
@@ -256,7 +277,13 @@ class Optimizer:
         if self._ledger.is_news(id, told, reason):
             finite = {name: value for name, value in told.items() if is_finite(value)}
             errors = {} if sem is None else self.problem.read_sem(sem)
-            self._tell(TellEntry(int(id), finite, reason, final, record or Record(), sem=errors))
+            more = {} if also is None else self._read_also(also)
+            self._tell(TellEntry(int(id), finite | more, reason, final, record or Record(), sem=errors))
+
+    def _read_also(self, also: Mapping[str, float]) -> dict[str, float]:
+        if named := [name for name in mapping("also", also) if name in self.problem.outcomes]:
+            raise ArgumentError("also", "names other than those of the outcomes", named)
+        return self.problem.additional({name: outcome_value(name, value) for name, value in also.items()})
 
     def settle(self, ended: Evaluation) -> None:
         """Report an evaluation of a pending candidate that has ended; its outcomes are not checked again."""
@@ -301,6 +328,53 @@ class Optimizer:
         with self._transaction():
             self._include(read_data(data, self.problem))
 
+    def amend(
+        self,
+        *,
+        correct: Mapping[int, Mapping[str, float]] | None = None,
+        withdraw: int | Iterable[int] = (),
+        limits: str | Constraint | Iterable[str | Constraint] = (),
+        constrain: str | Constraint | Iterable[str | Constraint] = (),
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+        fix: Mapping[str, float] | None = None,
+        reason: str = "",
+        dry_run: bool = False,
+    ) -> AmendEntry:
+        """Change evaluations or the problem of a run under way and return what was changed.
+
+        It happens as a whole or not at all, and what was before stays on record. The method begins anew from
+        the evaluations that there are, read under the problem as it is now; the budget goes on. Evaluations
+        outside the bounds stay in the history, and neither model nor answer uses them. Candidates that are
+        pending can still be told; those outside the bounds are withdrawn.
+
+        Args:
+            correct: outcomes by name, by id of an evaluation that has ended. A value that is not finite makes
+                it a failure.
+            withdraw: ids of evaluations, ended or pending, that are no longer to count; what they took of the
+                budget is spent.
+            limits: constraints such as ``"stress <= 35000"`` in the place of those on the same outcomes.
+            constrain: constraints to add, on outcomes that were recorded. A function's other outcomes are,
+                where it returns them by name.
+            bounds: new ``(low, high)`` by variable.
+            fix: values by variable, each within its bounds.
+            reason: a text for the record.
+            dry_run: return what would be changed and change nothing.
+        """
+        if not truth("dry_run", dry_run):
+            self._sync()
+        stated = {"limits": limits, "constrain": constrain, "bounds": bounds, "fix": fix}
+        entry = self._ledger.amendment({} if correct is None else correct, withdraw, stated, reason)
+        amended = self._ledger.amended(entry)
+        method = self._begun(amended)
+        if dry_run:
+            return entry
+        with self._transaction():
+            if self.store is not None:
+                self.store.record_amendment(entry)
+            self._ledger, self._method = amended, method
+        logger.info("amended: %s", entry)
+        return entry
+
     def recommend(self) -> Array | None:
         """Return the point the model believes best in user units, ``None`` before there is a model."""
         with self._threads.limit(limits=1):
@@ -339,7 +413,8 @@ class Optimizer:
             reason: why the run stopped, for the message.
             confidence: probability with which a noisy answer is to be feasible; that of the run by default.
         """
-        demand = self._demand(None if confidence is None else probability("confidence", confidence))
+        asked_for = None if confidence is None else probability("confidence", confidence)
+        demand = self._demand(self.problem, asked_for)
         with self._threads.limit(limits=1):
             result = answer.answer(self.problem, self._method, self.log, reason=reason, demand=demand)
         result.method, result.options, result.rng = self.method, self.options, self.seed
@@ -350,7 +425,7 @@ class Optimizer:
     def _prepare(self, plan: Plan, past: Contents | None = None) -> None:
         """Begin a run, or stand where a stored one stands, without recording anything yet."""
         self._plan = plan
-        self.problem, self.method, self.options = plan.problem, plan.method.name, dict(plan.options)
+        self.method, self.options = plan.method.name, dict(plan.options)
         self.store: Recorder | None = None
         self._read_only: Path | None = None
         self._stale = False
@@ -358,24 +433,38 @@ class Optimizer:
         if past is not None:
             self.problem.continue_after(self.n_ended)
 
-    def _demand(self, confidence: float | None = None) -> Demand:
+    def _demand(self, problem: Problem, confidence: float | None = None) -> Demand:
         plan = self._plan
-        return Demand.of(self.problem, confidence or plan.confidence, plan.feasibility_tol)
+        return Demand.of(problem, confidence or plan.confidence, plan.feasibility_tol)
 
     def _begin(self, past: Contents | None) -> None:
         """Build ledger and method and bring them to where a stored run stands."""
-        self._method: Method = registry.make(self._plan.method, self._plan.setup(), self.options)
-        if self._plan.confirm > 0.0 and not self.problem.deterministic:
-            self._method = Confirmed(self._method, self._plan.confirm, self._demand())
+        plan, before = self._plan, () if past is None else since_amended(past)[0]
+        tol = plan.feasibility_tol
+        self._ledger = Ledger.of(plan.problem, plan.budget, tol, plan.data, before)
+        self._method = self._begun(self._ledger)
+        if past is not None:
+            with self._threads.limit(limits=1):
+                replay(past, self._ledger, self._method)
+
+    def _begun(self, ledger: Ledger) -> Method:
+        """Return a method that knows the data, or after an amendment the evaluations of the run."""
+        amended, problem = bool(ledger.amendments), ledger.problem
+        plan = self._plan
+        setup = plan.setup_after(ledger) if amended else plan.setup()
+        method: Method = registry.make(plan.method, setup, self.options)
+        if plan.confirm > 0.0 and not problem.deterministic:
+            method = Confirmed(method, plan.confirm, self._demand(problem))
         # The algebra is small: several threads make it no faster on an idle machine and many times slower
         # on a busy one, and one thread sums in one order. The user's function keeps all its threads.
         # Only libraries that are loaded by now are limited, so this comes after the method's own imports.
         self._threads = ThreadpoolController()
-        self._ledger = Ledger(self.problem, self._plan.budget, self._plan.feasibility_tol)
-        self._include(self._plan.data)
-        if past is not None:
-            with self._threads.limit(limits=1):
-                replay(past, self._ledger, self._method)
+        with self._threads.limit(limits=1):
+            if amended:
+                return restarted(method, ledger)
+            for evaluation in plan.data:
+                method.include(evaluation.u, problem.to_rows(evaluation.outcomes))
+        return method
 
     def _include(self, data: Sequence[Evaluation]) -> None:
         for evaluation in data:

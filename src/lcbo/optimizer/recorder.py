@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
+from lcbo.problem.changes import Change
 from lcbo.types import Evaluation, Record
 
 
@@ -52,7 +53,22 @@ class BudgetEntry:
     seq: int = -1
 
 
-LogEntry = AskEntry | TellEntry | BudgetEntry
+@dataclass(frozen=True)
+class AmendEntry:
+    """One amendment: what was changed, why, and the problem from here on."""
+
+    changes: Sequence[Change]
+    problem: Mapping[str, Any]  # its description
+    reason: str = ""
+    time: float = 0.0
+    seq: int = -1
+
+    def __str__(self) -> str:
+        why = f" ({self.reason})" if self.reason else ""
+        return "; ".join(map(str, self.changes)) + why
+
+
+LogEntry = AskEntry | TellEntry | BudgetEntry | AmendEntry
 
 
 @dataclass(frozen=True)
@@ -63,6 +79,11 @@ class Contents:
     meta: Mapping[str, Any]  # facts of the run
     entries: Sequence[LogEntry]  # everything that happened; the first is the budget the run began with
     state: tuple[int, Mapping[str, Any]] | None  # number of the latest ask and the method's state after it
+
+    @property
+    def amendments(self) -> list[AmendEntry]:
+        """What was amended, in order."""
+        return [entry for entry in self.entries if isinstance(entry, AmendEntry)]
 
     @property
     def first_budget(self) -> int | None:
@@ -94,6 +115,9 @@ class Recorder(Protocol):
 
     def record_budget(self, budget: int | None) -> None:
         """Record a new budget."""
+
+    def record_amendment(self, entry: AmendEntry) -> None:
+        """Record one amendment."""
 
     def close(self) -> None:
         """Let others write; closing twice does nothing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,16 @@ import numpy as np
 from lcbo.errors import ArgumentError, StoreError, StoreWarning
 from lcbo.methods import registry
 from lcbo.methods.protocol import Call, Method, MethodSpec, Outcome, Proposal
+from lcbo.methods.restarted import Restarted
 from lcbo.optimizer import describe
 from lcbo.optimizer.describe import describe_run, describe_value, differences, versions
 from lcbo.optimizer.ledger import Ledger
 from lcbo.optimizer.log import FEASIBILITY_TOL
-from lcbo.optimizer.recorder import AskEntry, BudgetEntry, Contents
-from lcbo.optimizer.setup import CONFIDENCE, Plan, brought_along, check_problem, read_arguments
+from lcbo.optimizer.recorder import AmendEntry, AskEntry, BudgetEntry, Contents, LogEntry
+from lcbo.optimizer.setup import CONFIDENCE, Plan, check_problem, read_arguments
+from lcbo.optimizer.tables import brought_along
 from lcbo.problem import Problem
-from lcbo.problem.sources import rebuild_problem, renumbered
+from lcbo.problem.sources import plain_problem, rebuild_problem, renumbered
 
 _LINES = 12  # of a difference shown
 # Arguments that run files of before do not have, and what these runs were begun with in today's words.
@@ -52,6 +54,7 @@ def stored_plan(
     """Return what a run goes on with: what it was begun with.
 
     Arguments ``given`` must be the same; problem, method and options are rebuilt where they are not given.
+    The problem may be given as it was at the beginning, or as it is after amendments.
     """
     meta, given = past.meta, dict(given or {})
     known = rebuild_problem(meta["problem"], meta["source"]) if problem is None else check_problem(problem)
@@ -61,6 +64,8 @@ def stored_plan(
         given.pop("confirm", None)  # the method's own, which may have been another
     read = read_arguments(known, given)
     _check_same(past, problem, read)
+    if problem is not None and past.amendments:
+        known = known.restated(plain_problem(meta["problem"]))
     stored = {
         "method": read.get("method") or _registered(past),
         "options": read["options"] if "options" in read else _rebuilt_options(past),
@@ -101,6 +106,8 @@ def _check_same(past: Contents, problem: Problem | None, given: Mapping[str, Any
         if all(recipes):
             stored["benchmark"], described["benchmark"] = recipes
         stored["problem"], described["problem"] = map(renumbered, (stored["problem"], described["problem"]))
+        if past.amendments and described["problem"] == renumbered(past.amendments[-1].problem):
+            stored["problem"] = described["problem"]
     changed = differences(stored, described)
     if changed:
         more = [f"and {len(changed) - _LINES} more"] if len(changed) > _LINES else []
@@ -124,11 +131,33 @@ def check_versions(past: Contents) -> None:
         warnings.warn(f"{past.path}: begun with other versions: {changed}", StoreWarning, stacklevel=3)
 
 
+def since_amended(past: Contents) -> tuple[Sequence[LogEntry], Sequence[LogEntry]]:
+    """Return the entries up to the last amendment, of which the method knows the outcome, and the others."""
+    at = max((i for i, entry in enumerate(past.entries) if isinstance(entry, AmendEntry)), default=-1)
+    return past.entries[: at + 1], past.entries[at + 1 :]
+
+
+def restarted(method: Method, ledger: Ledger) -> Restarted:
+    """Return a new method for an amended run; the evaluations of before are its data, in order of asking."""
+    problem, before = ledger.problem, sorted(ledger.ended.values(), key=lambda e: e.id)
+    everything = [*before, *ledger.pending.values(), *ledger.withdrawn.values()]
+    iteration = max((e.iteration for e in everything), default=0)
+    waiting = {id: candidate.u for id, candidate in ledger.pending.items()}
+    again = Restarted(method, ledger.next_id, iteration, waiting)
+    for e in before:
+        if problem.space.holds(e.x):
+            y = None if e.failed is not None else problem.to_rows(e.outcomes)
+            again.bring(e.u, Outcome(e.id, y, problem.sem_rows(e.sem)))
+    return again
+
+
 def replay(past: Contents, ledger: Ledger, method: Method) -> None:
-    """Replay the entries of a run into a new ledger and method; from the saved state where there is one."""
+    """Replay what came since the last amendment into a ledger and a method, from the saved state if any."""
+    _, entries = since_amended(past)
     restored_at = -1 if past.state is None else past.state[0]
     before: list[Call] = []
-    for entry in past.entries:
+    for entry in entries:
+        assert not isinstance(entry, AmendEntry)
         by_state = entry.seq <= restored_at
         again = method.ask(entry.n, ledger.left) if isinstance(entry, AskEntry) and not by_state else []
         events = ledger.enter(entry)

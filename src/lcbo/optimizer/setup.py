@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ from lcbo.checks import MOST_POINTS, integer, is_integer, is_number, mapping, nu
 from lcbo.errors import ArgumentError
 from lcbo.methods import registry
 from lcbo.methods.protocol import MethodSpec, Setup
+from lcbo.optimizer.ledger import Ledger
 from lcbo.optimizer.log import FEASIBILITY_TOL
-from lcbo.optimizer.tables import pairs_of
+from lcbo.optimizer.tables import brought_along, pairs_of
 from lcbo.problem import Problem, is_finite, outcome_value
+from lcbo.random import generator
 from lcbo.text import shown
 from lcbo.types import Array, Evaluation
 
@@ -72,6 +74,22 @@ class Plan:
             device=self.device,
             grid=space.grid,
         )
+
+    def setup_after(self, ledger: Ledger) -> Setup:
+        """Return what a method gets to know that begins anew in an amended run.
+
+        What of ``x0`` was not asked for yet comes first, and what was the best evaluation where it is outside
+        the bounds now: each at the nearest point within them.
+        """
+        problem, log = ledger.problem, ledger.log
+        starts = [] if self.x0 is None else list(self.x0[ledger.n_asked :])
+        if ledger.stood is not None and not problem.space.holds(ledger.stood.x):
+            starts.append(ledger.stood.x)
+        seed = int(generator(self.seed, "amendment", len(ledger.amendments)).integers(2**32))
+        x0, budget = np.array(starts) if starts else None, ledger.budget
+        anew = replace(self, problem=problem, budget=budget, x0=x0, data=(), seed=seed)
+        known = int((~np.isnan(log.rows[:, 0])).sum()) + len(ledger.pending)
+        return replace(anew.setup(), known=known, spent=ledger.n_asked, start=ledger.start)
 
 
 def read_plan(problem: Problem, budget: int | None, device: str, **given: Any) -> Plan:
@@ -212,15 +230,6 @@ def read_data(data: Any, problem: Problem) -> list[Evaluation]:
         if finite:
             read.append((read_points("data", pair[0], problem)[0], finite))
     return brought_along(read, problem)
-
-
-def brought_along(pairs: Sequence[Any], problem: Problem) -> list[Evaluation]:
-    """Return ``(x, outcomes)`` pairs, checked or out of a run file, as evaluations that are done."""
-    done = []
-    for id, (point, outcomes) in enumerate(pairs):
-        x = np.array(point, dtype=np.float64)
-        done.append(Evaluation(id, x, problem.space.to_unit(x), "data", 0, "done", outcomes))
-    return done
 
 
 def read_outcomes(argument: str, outcomes: Mapping[str, object], problem: Problem) -> dict[str, float]:

@@ -14,12 +14,12 @@ import numpy as np
 from lcbo.checks import is_number
 from lcbo.errors import ArgumentError, DataWarning
 from lcbo.optimizer.ledger import Ledger
-from lcbo.optimizer.log import EvaluationTable
+from lcbo.optimizer.log import FEASIBILITY_TOL, EvaluationTable
 from lcbo.optimizer.recorder import run_files
 from lcbo.problem import Problem
 from lcbo.problem.sources import plain_problem
 from lcbo.text import shown
-from lcbo.types import Array
+from lcbo.types import Array, Evaluation
 
 Pair = tuple[Array, dict[str, float]]
 _EDGE = 1e-9  # of a variable's range: by how much a rounded number may lie outside
@@ -101,16 +101,19 @@ def _file(path: Path, problem: Problem) -> Mapping[str, Sequence[Any]]:
         except (ValueError, AttributeError, TypeError) as error:
             raise ArgumentError("data", f"a list of objects in {path}", error) from None
     past = run_files().read(path)
-    ledger = Ledger(plain_problem(past.meta["problem"]), None)
-    for entry in past.entries:
-        ledger.enter(entry)
-    columns = dict(_columns(ledger.log.history(), problem) or {})
-    brought = past.meta["data"]
-    for i, name in enumerate(ledger.problem.variables):
-        columns[name] = [*(x[i] for x, _ in brought), *columns[name]]
-    for name in ledger.problem.outcomes:
-        columns[name] = [*(told.get(name) for _, told in brought), *columns[name]]
-    return columns
+    begun_with = plain_problem(past.meta["problem"])
+    data = brought_along(past.meta["data"], begun_with)
+    ledger = Ledger.of(begun_with, None, FEASIBILITY_TOL, data, past.entries)
+    return _columns(ledger.log.history(), problem) or {}
+
+
+def brought_along(pairs: Sequence[Any], problem: Problem) -> list[Evaluation]:
+    """Return ``(x, outcomes)`` pairs, checked or out of a run file, as evaluations that are done."""
+    done = []
+    for id, (point, outcomes) in enumerate(pairs):
+        x = np.array(point, dtype=np.float64)
+        done.append(Evaluation(id, x, problem.space.to_unit(x), "data", 0, "done", outcomes))
+    return done
 
 
 def _cell(value: Any, name: str, row: int) -> float:

@@ -10,7 +10,8 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     ConstraintLike: TypeAlias = Constraint | str | NonlinearConstraint
 
 LARGEST = 1e300  # what an outcome may be, either way
+_OF_THE_FUNCTION = ("fun", "source", "vectorized", "takes_seed", "terms")
 
 
 @runtime_checkable
@@ -183,6 +185,27 @@ class Problem(Displayed):
         assert isinstance(self.fun, OneByOne)
         more = {"seed": np.array(seeds)} if self.takes_seed else {}
         return split(self.fun.many(np.array(X, dtype=np.float64), **more), len(X))
+
+    def restated(self, other: Problem) -> Self:
+        """Return this problem with the variables, conditions and noise of another one; its function stays."""
+        twin = object.__new__(type(self))  # a copy of a noisy benchmark would draw other noise
+        stated = {name: value for name, value in vars(other).items() if name not in _OF_THE_FUNCTION}
+        twin.__dict__.update(vars(self) | stated)
+        twin.__dict__.pop("terms", None)
+        if getattr(self.fun, "__self__", None) is self:
+            twin.fun = MethodType(self.fun.__func__, twin)
+        return twin
+
+    def additional(self, returned: object) -> dict[str, float]:
+        """Return what a function returned by name beside the outcomes, as far as it is finite numbers.
+
+        It is kept on record, so that a limit may be put on it later.
+        """
+        values = returned.values if isinstance(returned, Measured) else returned
+        if not isinstance(values, Mapping):
+            return {}
+        more = [(n, v) for n, v in values.items() if isinstance(n, str) and n and n not in self.outcomes]
+        return {name: float(value) for name, value in more if is_number(value) and is_finite(float(value))}
 
     def continue_after(self, n_ended: int) -> None:
         """Called when a run resumes after ``n_ended`` evaluations; only a random function needs to know."""

@@ -61,6 +61,10 @@ class Space:
         """Where the integers are in the cube, ``None`` without any."""
         return Grid(self, self._whole) if self._whole.any() else None
 
+    def holds(self, x: Array) -> bool:
+        """Return whether a point lies within the bounds."""
+        return bool(((x >= self.lb) & (x <= self.ub)).all())
+
     def to_unit(self, x: Array) -> Array:
         """Return the cube point of ``x``; shapes ``... x len(lb)`` to ``... x d``, clipped to the cube."""
         u = (self._scaled(np.asarray(x, dtype=np.float64)[..., self.free]) - self.low) / (

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -191,6 +191,12 @@ class NoisyView(Problem):
             name: values[name] + spread * float(draw)
             for (name, spread), draw in zip(self.sd.items(), draws, strict=True)
         }
+
+    def restated(self, other: Problem) -> Self:
+        """The view with other variables and conditions, and the truth likewise: it knows the bounds too."""
+        twin = super().restated(other)
+        twin.truth = self.truth.restated(other)
+        return twin
 
     def continue_after(self, n_ended: int) -> None:
         """Go on with the noise of evaluation number ``n_ended``."""

@@ -77,7 +77,7 @@ def report(run: StoredRun, every: float | None = None) -> str:
     tightest = _tightest(run, result)
     body = [_header(run, result), _tiles(run, result), _answer(run, result, tightest)]
     body += [_progress(result, tightest), _sensitivity(run, result, tightest)]
-    body += [part(run) for part in (_method, _failures, _times, _problem, _settings, _continue)]
+    body += [part(run) for part in (_method, _failures, _times, _problem, _amendments, _settings, _continue)]
     at = run.status
     return page(f"{run_name(run)}: report ({at.ended} of {at.budget or 'open'})", body, every)
 
@@ -302,6 +302,20 @@ def _problem(run: StoredRun) -> str:
     ]
     bounds = fold("bounds of all variables", table(("variable", "low", "high"), box, (1, 2)))
     return section("Problem", facts(rows), bounds)
+
+
+def _amendments(run: StoredRun) -> str:
+    rows = [
+        (moment(entry.time), "<br>".join(breakable(change) for change in entry.changes), escape(entry.reason))
+        for entry in run.amendments
+    ]
+    if not rows:
+        return ""
+    words = (
+        "The method began anew after each, from the evaluations that there were. Their values, limits and "
+        "bounds are shown as they are now."
+    )
+    return section("Amendments", note(words), table(("when", "what was changed", "why"), rows, (0,)))
 
 
 def _listed(constraints: Sequence[Constraint]) -> str:

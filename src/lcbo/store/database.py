@@ -17,6 +17,7 @@ from lcbo.errors import StoreError, StoreWarning
 from lcbo.text import brief
 
 SCHEMA = 1
+AMENDED = 2  # of a file with amendments, which code that knows none of them must not continue
 APPLICATION = 0x4C43424F  # "LCBO", in the header of the file
 HEADER = f"PRAGMA application_id={APPLICATION}; PRAGMA user_version={SCHEMA}"
 # SQLite's write-ahead log needs memory shared between all who use the file, which these do not have.
@@ -91,7 +92,7 @@ def check(db: sqlite3.Connection, path: Path) -> None:
         got = "something else" if path.stat().st_size else "an empty file"
         raise StoreError(f"{path}: expected a run file; got {got}")
     schema = db.execute("PRAGMA user_version").fetchone()[0]
-    if schema != SCHEMA:
+    if schema not in (SCHEMA, AMENDED):
         got = f"schema {schema}: use the lcbo that wrote it"
         raise StoreError(f"{path}: expected a run file of schema {SCHEMA}; got {got}")
     (found,) = db.execute("PRAGMA quick_check(1)").fetchone()

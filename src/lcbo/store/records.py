@@ -14,7 +14,9 @@ import numpy as np
 
 from lcbo.errors import StoreError
 from lcbo.optimizer.describe import renamed_options
-from lcbo.optimizer.recorder import AskEntry, BudgetEntry, Contents, LogEntry, TellEntry
+from lcbo.optimizer.recorder import AmendEntry, AskEntry, BudgetEntry, Contents, LogEntry, TellEntry
+from lcbo.problem.changes import Change
+from lcbo.store.database import AMENDED
 from lcbo.store.owner import Owner
 from lcbo.types import Evaluation, Record
 
@@ -78,7 +80,23 @@ def _entries(db: sqlite3.Connection, path: Path) -> list[LogEntry]:
         )
     ]
     entries += [BudgetEntry(budget, seq) for seq, budget in _rows(db, path, "budgets")]
+    if _amended(db):
+        entries += [
+            AmendEntry([Change(**c) for c in json.loads(changes)], json.loads(problem), reason, when, seq)
+            for seq, when, reason, changes, problem in _rows(db, path, "amendments")
+        ]
     return sorted(entries, key=lambda entry: entry.seq)
+
+
+def next_seq(db: sqlite3.Connection) -> int:
+    """Return the number of what happens next."""
+    tables = ["asks", "tells", "budgets", *(["amendments"] if _amended(db) else [])]
+    latest = " UNION ALL ".join(f"SELECT max(seq) AS seq FROM {table}" for table in tables)
+    return int(db.execute(f"SELECT 1 + max(seq) FROM ({latest})").fetchone()[0])
+
+
+def _amended(db: sqlite3.Connection) -> bool:
+    return bool(db.execute("PRAGMA user_version").fetchone()[0] == AMENDED)
 
 
 def _parsed(texts: Iterable[str]) -> list[Any]:

@@ -7,11 +7,12 @@ Tables
     candidates  every point handed out; ``x`` as JSON in user units, ``u`` as float64 bytes in the unit cube
     tells       every outcome or failure, partial and late ones too, with how the evaluation went
     budgets     the budget from the beginning and whenever it grew
+    amendments  what was changed, why, and the problem from there on; in files of amended runs alone
     state       the method's state after the latest ask
 
-``seq`` numbers all asks, tells and budgets in the order they happened; replaying them is the run. Every row
-ends with a checksum. Every write is one transaction, on the disk (``synchronous=FULL``) before the call
-returns. A run that was closed is one plain file; while it is written, a log lies beside it.
+``seq`` numbers all asks, tells, budgets and amendments in the order they happened; replaying them is the run.
+Every row ends with a checksum. Every write is one transaction, on the disk (``synchronous=FULL``) before the
+call returns. A run that was closed is one plain file; while it is written, a log lies beside it.
 """
 
 from __future__ import annotations
@@ -24,16 +25,17 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
 from lcbo.errors import RunInUseError, StoreError
-from lcbo.optimizer.recorder import AskEntry, TellEntry
+from lcbo.optimizer.recorder import AmendEntry, AskEntry, TellEntry
 from lcbo.store import database
 from lcbo.store.database import check, clear_errors, connect, exists, require_run_file
 from lcbo.store.origin import origin_of
 from lcbo.store.owner import Owner
-from lcbo.store.records import StoredContents, contents_in, meta_in, owner_in, put, with_errors
+from lcbo.store.records import StoredContents, contents_in, meta_in, next_seq, owner_in, put, with_errors
 
 logger = logging.getLogger(__name__)
 _TABLES = """
@@ -61,11 +63,10 @@ CREATE TABLE state (
     id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, state TEXT NOT NULL, seal INTEGER NOT NULL
 );
 """
-_NEXT = """
-SELECT 1 + max(seq) FROM (
-    SELECT max(seq) AS seq FROM asks
-    UNION ALL SELECT max(seq) FROM tells
-    UNION ALL SELECT max(seq) FROM budgets
+_AMENDMENTS = """
+CREATE TABLE IF NOT EXISTS amendments (
+    seq INTEGER PRIMARY KEY, time REAL NOT NULL, reason TEXT NOT NULL, changes TEXT NOT NULL,
+    problem TEXT NOT NULL, seal INTEGER NOT NULL
 )
 """
 
@@ -171,6 +172,15 @@ class Store:
         with self._writing(f"the budget of {budget} could not be recorded") as (db, seq):
             put(db, "budgets", [seq, budget])
 
+    def record_amendment(self, entry: AmendEntry) -> None:
+        """Commit one amendment; from the first on, older code refuses the file."""
+        changes = json.dumps([asdict(change) for change in entry.changes])
+        row = [entry.time, _storable(entry.reason), changes, json.dumps(entry.problem)]
+        with self._writing("the amendment could not be recorded") as (db, seq):
+            db.execute(_AMENDMENTS)
+            db.execute(f"PRAGMA user_version={database.AMENDED}")
+            put(db, "amendments", [seq, *row])
+
     def set_meta(self, **facts: Any) -> None:
         """Commit facts of the run."""
         with self._writing("facts of the run could not be recorded") as (db, _):
@@ -199,7 +209,7 @@ class Store:
                 if owner != self.owner:
                     now = f"the run was taken over, it belongs to {owner or 'nobody'} now"
                     raise RunInUseError(f"{self.path}: {loss}: {now}")
-                yield db, db.execute(_NEXT).fetchone()[0]
+                yield db, next_seq(db)
                 db.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):

@@ -14,10 +14,11 @@ from lcbo.errors import ArgumentError
 from lcbo.optimizer.ledger import Ledger
 from lcbo.optimizer.log import Log
 from lcbo.optimizer.optimizer import Optimizer
-from lcbo.optimizer.recorder import AskEntry, LogEntry, TellEntry
+from lcbo.optimizer.recorder import AmendEntry, AskEntry, BudgetEntry, LogEntry
 from lcbo.optimizer.result import Result
 from lcbo.optimizer.resume import stored_argument
-from lcbo.optimizer.setup import brought_along, read_path
+from lcbo.optimizer.setup import read_path
+from lcbo.optimizer.tables import brought_along
 from lcbo.problem import Problem
 from lcbo.problem.sources import rebuild_problem
 from lcbo.store.owner import Owner
@@ -67,10 +68,15 @@ class StoredRun(Displayed):
         """Everything that happened, in order."""
         return self._contents.entries
 
-    @cached_property
+    @property
     def problem(self) -> Problem:
-        """The problem, with its function when that is one of `lcbo.problems` or a `Command`."""
-        return rebuild_problem(self.meta["problem"], self.meta["source"])
+        """The problem as amended, with its function when that is one of `lcbo.problems` or a `Command`."""
+        return self._ledger.problem
+
+    @property
+    def amendments(self) -> list[AmendEntry]:
+        """What was amended, in order; each has its ``time``, its ``reason`` and its ``changes``."""
+        return self._contents.amendments
 
     @cached_property
     def optimizer(self) -> Optimizer:
@@ -80,12 +86,9 @@ class StoredRun(Displayed):
     @cached_property
     def _ledger(self) -> Ledger:
         """What was asked and told, without the method."""
-        ledger = Ledger(self.problem, None, stored_argument(self.meta, "feasibility_tol"))
-        for evaluation in brought_along(self.meta["data"], self.problem):
-            ledger.end(evaluation)
-        for entry in self.entries:
-            ledger.enter(entry)
-        return ledger
+        problem = rebuild_problem(self.meta["problem"], self.meta["source"])
+        data, tol = brought_along(self.meta["data"], problem), stored_argument(self.meta, "feasibility_tol")
+        return Ledger.of(problem, None, tol, data, self.entries)
 
     @property
     def log(self) -> Log:
@@ -106,7 +109,7 @@ class StoredRun(Displayed):
 
     @property
     def history(self) -> pd.DataFrame:
-        """Every ended evaluation as a row, with when, where and how long it ran."""
+        """Every ended evaluation as a row, with how it ran and what else is on record."""
         import pandas as pd
 
         log = self._ledger.log
@@ -116,7 +119,10 @@ class StoredRun(Displayed):
             index=frame.index,
             columns=[field.name for field in fields(Record)],
         )
-        return frame.join(records.astype({"started": float, "seconds": float}))
+        frame = frame.join(records.astype({"started": float, "seconds": float}))
+        others = [name for name in self._ledger.recorded if name not in frame]
+        values = {name: [e.outcomes.get(name, math.nan) for e in log.evaluations] for name in others}
+        return frame.join(pd.DataFrame(values, index=frame.index))
 
     @property
     def trace(self) -> pd.DataFrame:
@@ -135,7 +141,7 @@ class StoredRun(Displayed):
         """Where the run stands; no model is built for it."""
         ledger, writer = self._ledger, self._contents.writer
         asks = [entry for entry in self.entries if isinstance(entry, AskEntry)]
-        times = [entry.time for entry in self.entries if isinstance(entry, AskEntry | TellEntry)]
+        times = [entry.time for entry in self.entries if not isinstance(entry, BudgetEntry)]
         return Status(
             method=self.meta["method"],
             budget=ledger.budget,

@@ -20,6 +20,7 @@ class Archive:
         self._y = np.empty((64, n_outputs))
         self._status = np.empty(64, dtype=np.int8)
         self.size = 0
+        self.n_included = 0  # points evaluated elsewhere
         self._sem: dict[int, Array] = {}  # by id, where standard errors are known
 
     def add(self, u: Array) -> int:
@@ -47,6 +48,11 @@ class Archive:
         """Standard errors of some points, ``n x B``, NaN where not known; ``None`` where none is."""
         unknown = np.full(self._y.shape[1], np.nan)
         return np.array([self._sem.get(int(id), unknown) for id in ids]) if self._sem else None
+
+    @property
+    def n_proposed(self) -> int:
+        """How many points were proposed by the method itself."""
+        return self.size - self.n_included
 
     @property
     def u(self) -> Array:

@@ -28,6 +28,7 @@ class ModelFree(QueuedMethod):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.restarts = 0  # how often the rule has begun anew
+        self.batch: list[int] = []  # ids of the proposals since the last batch was made
         self._scale: Array | None = None
 
     @abstractmethod
@@ -45,7 +46,9 @@ class ModelFree(QueuedMethod):
         points, further = self._take(n, most)
         if further:
             points += [(u, self.role) for u in self.further(further)]
-        return [self._propose(u, role) for u, role in points]
+        proposals = [self._propose(u, role) for u, role in points]
+        self.batch += [proposal.id for proposal in proposals]
+        return proposals
 
     def tell(self, id: int, y: Array | None) -> None:
         """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
@@ -60,7 +63,8 @@ class ModelFree(QueuedMethod):
             self._queue_another_design()
             return
         self._fix_scale()
-        self._queue = [(u, self.role) for u in self.next_batch()]
+        points = self.next_batch()
+        self._queue, self.batch = [(u, self.role) for u in points], []
         self.iteration += 1
 
     @property

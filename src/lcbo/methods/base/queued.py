@@ -15,8 +15,11 @@ Point = tuple[Array, str]  # of the unit cube, with the role it will have
 
 
 def initial_design(setup: Setup) -> Array:
-    """The user's starts, then uniform points: ``n_init x d``. Equal seeds give equal designs."""
-    rest = max(setup.n_init - len(setup.starts), 0)
+    """The user's starts, then uniform points up to ``n_init``, ``... x d``. Equal seeds give equal designs.
+
+    Evaluations that are known already stand for as many of the uniform points.
+    """
+    rest = max(setup.n_init - setup.known - len(setup.starts), 0)
     uniform = generator(setup.seed, "design").random((rest, setup.dim))
     return np.concatenate([setup.starts.reshape(-1, setup.dim), uniform])
 
@@ -30,14 +33,13 @@ class QueuedMethod(Method):
         self.setup = setup
         self.archive = Archive(setup.dim, setup.n_outputs)
         self.iteration = 0  # whatever the method counts as one
-        self.n_included = 0  # points evaluated elsewhere
         self._queue: list[Point] = [(u, "init") for u in initial_design(setup)]
 
-    def include(self, u: Array, y: Array) -> int:
+    def include(self, u: Array, y: Array | None) -> int:
         """Take a point evaluated elsewhere into the data and return the id it got."""
         id = self.archive.add(u)
         self.tell(id, y)
-        self.n_included += 1
+        self.archive.n_included += 1
         return id
 
     def best(self, since: int = 0) -> int:
@@ -78,6 +80,7 @@ class QueuedMethod(Method):
         for call in calls:
             if isinstance(call, Proposal):
                 self.archive.add(call.u)
+                self.archive.n_included += call.role == "data"
             else:
                 self.hear(call)
         self.iteration = state["iteration"]

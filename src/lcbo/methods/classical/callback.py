@@ -141,7 +141,7 @@ class CallbackSolver(ModelFree):
 
     def next_batch(self) -> list[Array]:
         """Return the one point the solver wants next."""
-        u = None if self._solver is None else self._resume(self.values(self.archive.size - 1))
+        u = None if self._solver is None else self._resume(self.values(self.batch[-1]))
         while u is None:
             u = self._begin()
         return [np.clip(u, 0.0, 1.0)]

@@ -87,12 +87,12 @@ class Cmaes(ModelFree):
         budget, equality = self.setup.budget, self.setup.terms.equality.any()
         if budget is None or equality or self._in_tail:
             return False
-        self._in_tail = self.archive.size - self.n_included > (1.0 - self.options.feasible_tail) * budget
+        spent = self.setup.spent + self.archive.n_proposed
+        self._in_tail = spent > (1.0 - self.options.feasible_tail) * budget
         return self._in_tail
 
     def _learn(self) -> None:
-        first = self.archive.size - len(self._population)
-        pairs = [self._pair(first + i) for i in range(len(self._population))]
+        pairs = [self._pair(id) for id in self.batch]
         if self.setup.terms:
             self._strategy.tell(self._population, [self._lagrangian(pair) for pair in pairs])
             self._lagrangian.update(self._strategy)

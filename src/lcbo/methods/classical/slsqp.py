@@ -41,6 +41,7 @@ class Slsqp(CallbackSolver):
         self._ids: dict[bytes, int] = {}  # of evaluated points
         self._indexed = 0  # how many evaluations are among them
         self._repeats: list[int] = []  # ids of the evaluations of the first point
+        self._repeating = False  # whether the batch repeats it
 
     def next_batch(self) -> list[Array]:
         """Return the point the solver wants next, or those of a gradient that are not known yet."""
@@ -109,17 +110,19 @@ class Slsqp(CallbackSolver):
     def _next_repeats(self) -> list[Array]:
         """Evaluations of the first point still to come: one, and the rest unless it is as the first was."""
         unknown = [row for row, var in enumerate(self.setup.noise_var) if var is None]
-        budget, size = self.setup.budget, self.archive.size
+        budget = self.setup.budget
         count = _REPEATS if budget is None else min(_REPEATS, budget // _REPEATS_SHARE)
         if not unknown:
             return []
+        if self._repeating:
+            self._repeats += self.batch
         if not self._repeats:
             self._repeats, count = [self.best()], min(count, 1)
         elif len(self._repeats) == 2 and not np.array_equal(*self.archive.y[np.ix_(self._repeats, unknown)]):
             count -= 1
         else:
-            return []
-        self._repeats += range(size, size + count)
+            count = 0
+        self._repeating = count > 0
         return [self.archive.u[self._repeats[0]].copy() for _ in range(count)]
 
     def _length_for_the_noise(self) -> float:

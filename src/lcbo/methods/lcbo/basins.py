@@ -42,7 +42,7 @@ class Basins:
         """Whether the present descent, with steps of this length, has converged or stalled."""
         setup, since = self._setup, self.starts[-1]
         ids = self._archive.recent(None, since)
-        told = len(ids) - setup.n_init
+        told = len(ids) - setup.n_init - (0 if since else self._archive.n_included)
         pause, patience = (max(each * setup.dim, least) for each, least in (PAUSE, PATIENCE))
         if told <= pause:
             return False
@@ -58,7 +58,7 @@ class Basins:
 
     def worth_another(self, budget: int | None) -> bool:
         """Whether what is left of a budget is enough to begin again and come down to something."""
-        left = math.inf if budget is None else budget - self._archive.size
+        left = math.inf if budget is None else budget - self._setup.spent - self._archive.n_proposed
         return left >= self._setup.n_init + LEAST * self._setup.dim
 
     def begin(self, points: Array, warp: Warp) -> Array:

@@ -102,6 +102,8 @@ class Lcbo(QueuedMethod):
     def _next_iterate(self) -> Iterate:
         """Return the best point told so far at first, then a step from the iterate, or the way back."""
         if self.iterate is None:
+            if self.setup.start is not None and len(self.basins.starts) == 1:
+                return Iterate.start(self.setup.start)
             return Iterate.start(self.setup.snapped(self.archive.u[self.best(self.basins.starts[-1])]))
         here: Iterate = self.iterate
         back = retreat(here, self.archive, self._open_ids)
@@ -111,7 +113,8 @@ class Lcbo(QueuedMethod):
                 return back if self.integers is None else self.integers.back(here, back)
             # From the last good point, with what the failures taught.
             here = Iterate.start(self.setup.snapped(here.u - here.step))
-        spent = None if self.setup.budget is None else self.archive.size / self.setup.budget
+        used, budget = self.setup.spent + self.archive.n_proposed, self.setup.budget
+        spent = None if budget is None else used / budget
         warp = self.model.frame.warp
         local = self.model.at(warp.bent(here.u))
         self.model.doubt(local.u)

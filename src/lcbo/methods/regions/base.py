@@ -108,7 +108,7 @@ class TrustRegionMethod(ModelBased):
             "model": self._builder.state(),
             "batch": self._open_ids,
             "unjudged": self._unjudged,
-            "included": self.n_included,
+            "included": self.archive.n_included,
         }
 
     def restore(self, state: Mapping[str, Any], calls: Sequence[Call]) -> None:
@@ -118,7 +118,7 @@ class TrustRegionMethod(ModelBased):
         self.diagnostics = [RegionEvent(**event) for event in state["events"]]
         self._builder.restore(state["model"])
         self._open_ids, self._unjudged = list(state["batch"]), list(state["unjudged"])
-        self.n_included = state["included"]
+        self.archive.n_included = state["included"]
 
     def _propose(self, u: Array, role: str) -> Proposal:
         proposal = super()._propose(u, role)
@@ -148,7 +148,7 @@ class TrustRegionMethod(ModelBased):
         self._queue = [(u, "explore") for u in self._chosen(self.batch_size)]
 
     def _record(self, kind: str, length: float) -> None:
-        evaluations = int((self.archive.status != PENDING).sum()) - self.n_included
+        evaluations = int((self.archive.status != PENDING).sum()) - self.archive.n_included
         self.diagnostics.append(RegionEvent(kind, length, self.iteration, evaluations))
 
     def _chosen(self, count: int) -> Array:
