@@ -122,6 +122,11 @@ class Optimizer:
         try:
             past = recorder.contents()
             plan = stored_plan(past, problem, device, begun_with)
+            if absent := plan.problem.known.absent:
+                raise StoreError(
+                    f"{past.path}: the known conditions {list(absent)} are Python code, which a run file "
+                    "does not hold; go on with lcbo.Optimizer.open(path, problem), which has them"
+                )
             check_versions(past)
             self = cls.__new__(cls)
             self._prepare(plan, past)
@@ -206,9 +211,10 @@ class Optimizer:
         with self._transaction():
             with self._threads.limit(limits=1):
                 proposals = self._method.ask(n, self._ledger.left)
-            candidates = []
+            candidates, domain = [], self._setup.domain
             for proposal in proposals:
-                x, u = self.problem.space.from_unit(proposal.u), proposal.u.copy()
+                u = proposal.u.copy() if domain is None else domain.nearest(proposal.u)
+                x = self.problem.space.from_unit(u)
                 x.flags.writeable = u.flags.writeable = False
                 candidates.append(Evaluation(proposal.id, x, u, proposal.role, proposal.iteration))
             entry = AskEntry(n, self._method.info(), candidates)
@@ -364,7 +370,8 @@ class Optimizer:
 
     def _begin(self, past: Contents | None) -> None:
         """Build ledger and method and bring them to where a stored run stands."""
-        self._method: Method = registry.make(self._plan.method, self._plan.setup(), self.options)
+        self._setup = self._plan.setup()
+        self._method: Method = registry.make(self._plan.method, self._setup, self.options)
         if self._plan.confirm > 0.0 and not self.problem.deterministic:
             self._method = Confirmed(self._method, self._plan.confirm, self._demand())
         # The algebra is small: several threads make it no faster on an idle machine and many times slower

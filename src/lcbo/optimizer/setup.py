@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lcbo.checks import MOST_POINTS, integer, is_integer, is_number, mapping, number, probability
-from lcbo.errors import ArgumentError
+from lcbo.errors import ArgumentError, DataWarning
 from lcbo.methods import registry
 from lcbo.methods.protocol import MethodSpec, Setup
 from lcbo.optimizer.log import FEASIBILITY_TOL
@@ -19,6 +20,9 @@ from lcbo.optimizer.tables import pairs_of
 from lcbo.problem import Problem, is_finite, outcome_value
 from lcbo.text import shown
 from lcbo.types import Array, Evaluation
+
+if TYPE_CHECKING:
+    from lcbo.problem.domain import Domain
 
 CONFIDENCE = 0.9  # with which an answer is feasible, unless the user says otherwise
 MOST_CONFIRM = 0.5  # part of a budget
@@ -71,7 +75,14 @@ class Plan:
             seed=self.seed,
             device=self.device,
             grid=space.grid,
+            domain=self._domain(),
         )
+
+    def _domain(self) -> Domain | None:
+        """Return what known conditions allow; raises where nothing is."""
+        if self.problem.domain is None:
+            return None
+        return self.problem.domain.searched(self.x0)
 
 
 def read_plan(problem: Problem, budget: int | None, device: str, **given: Any) -> Plan:
@@ -96,7 +107,7 @@ def read_arguments(problem: Problem, given: Mapping[str, Any]) -> dict[str, Any]
     readers: dict[str, Callable[[Any], Any]] = {
         "method": read_method,
         "options": lambda value: {} if value is None else dict(mapping("options", value)),
-        "x0": lambda value: None if value is None else read_points("x0", value, problem),
+        "x0": lambda value: None if value is None else read_start(value, problem),
         "n_init": lambda value: None if value is None else integer("n_init", value, most=MOST_POINTS),
         "data": lambda value: read_data(value, problem),
         "rng": read_seed,
@@ -166,14 +177,21 @@ def read_points(argument: str, points: ArrayLike, problem: Problem) -> Array:
     return array
 
 
+def read_start(points: ArrayLike, problem: Problem) -> Array:
+    """Return points to evaluate first; each meets the known conditions."""
+    array = read_points("x0", points, problem)
+    for i, x in enumerate(array):
+        if (broken := problem.known.broken(x, problem.space)) is not None:
+            raise ArgumentError("x0", "points that meet the known conditions", f"{broken} in point {i}")
+    return array
+
+
 def _listed_points(argument: str, points: Any, problem: Problem) -> Any:
     """Return points given by name as lists of numbers, anything else as it is; a fixed variable may lack."""
     single = isinstance(points, Mapping)
     if not single and not (isinstance(points, Sequence) and points and isinstance(points[0], Mapping)):
         return points
-    fixed = {
-        n: low for n, low, free in zip(problem.variables, problem.lb, problem.free, strict=True) if not free
-    }
+    fixed = dict(problem.fixed)
     listed = []
     for point in [points] if single else points:
         named = {**fixed, **mapping(argument, point)}
@@ -216,10 +234,14 @@ def read_data(data: Any, problem: Problem) -> list[Evaluation]:
 
 def brought_along(pairs: Sequence[Any], problem: Problem) -> list[Evaluation]:
     """Return ``(x, outcomes)`` pairs, checked or out of a run file, as evaluations that are done."""
-    done = []
-    for id, (point, outcomes) in enumerate(pairs):
+    done: list[Evaluation] = []
+    for point, outcomes in pairs:
         x = np.array(point, dtype=np.float64)
-        done.append(Evaluation(id, x, problem.space.to_unit(x), "data", 0, "done", outcomes))
+        if problem.known.broken(x, problem.space) is None:
+            done.append(Evaluation(len(done), x, problem.space.to_unit(x), "data", 0, "done", outcomes))
+    if len(done) < len(pairs):
+        left_out = f"{len(pairs) - len(done)} of {len(pairs)} rows break a known condition and are left out"
+        warnings.warn(f"data: {left_out}", DataWarning, stacklevel=2)
     return done
 
 

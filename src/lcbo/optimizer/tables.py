@@ -38,7 +38,7 @@ def pairs_of(data: Any, problem: Problem) -> list[Pair] | None:
     if columns is None:
         return None
     n = max((len(values) for values in columns.values()), default=0)
-    fixed = {v: low for v, low, f in zip(problem.variables, problem.lb, problem.free, strict=True) if not f}
+    fixed = problem.fixed
     missing = [name for name in problem.variables if name not in columns and name not in fixed]
     outcomes = [name for name in problem.outcomes if name in columns]
     if missing or not outcomes:

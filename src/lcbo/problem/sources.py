@@ -36,6 +36,7 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
             {key: value for key, value in asdict(c).items() if value is not None} for c in problem.constraints
         ],
         "noise": dict(sorted(problem.noise.items())),
+        **({"known": list(problem.known.stated)} if len(problem.known) else {}),
     }
 
 
@@ -48,6 +49,7 @@ def plain_problem(description: Mapping[str, Any], fun: Callable[..., Any] | None
         Objective(**description["objective"]),
         fun=fun,
         noise=description["noise"],
+        known=description.get("known", ()),
         **{key: source[key] for key in ("named", "vectorized") if key in source},
     )
 

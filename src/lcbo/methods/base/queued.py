@@ -17,7 +17,7 @@ Point = tuple[Array, str]  # of the unit cube, with the role it will have
 def initial_design(setup: Setup) -> Array:
     """The user's starts, then uniform points: ``n_init x d``. Equal seeds give equal designs."""
     rest = max(setup.n_init - len(setup.starts), 0)
-    uniform = generator(setup.seed, "design").random((rest, setup.dim))
+    uniform = setup.uniform(generator(setup.seed, "design"), rest)
     return np.concatenate([setup.starts.reshape(-1, setup.dim), uniform])
 
 
@@ -62,7 +62,7 @@ class QueuedMethod(Method):
         self._queue = [(u, "init") for u in self._uniform(max(self.setup.n_init, 1))]
 
     def _uniform(self, count: int) -> Array:
-        return generator(self.setup.seed, "uniform", self.archive.size).random((count, self.setup.dim))
+        return self.setup.uniform(generator(self.setup.seed, "uniform", self.archive.size), count)
 
     def _queue_state(self) -> dict[str, Any]:
         """Return version, iteration and queue as JSON values."""
