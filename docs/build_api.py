@@ -33,6 +33,7 @@ GROUPS: dict[str, list[tuple[str, Any]]] = {
         ("lcbo.Constraint", lcbo.Constraint),
         ("lcbo.Objective", lcbo.Objective),
         ("lcbo.Variable", lcbo.Variable),
+        ("lcbo.Known", lcbo.Known),
     ],
     "Read the answer": [
         ("lcbo.Result", lcbo.Result),

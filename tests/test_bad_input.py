@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import Bounds, NonlinearConstraint
+from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
 import lcbo
 from lcbo import ArgumentError, FunctionError, OutcomeError, TooManyFailuresError
@@ -137,6 +137,31 @@ def run(fun: Any = simulate, **arguments: Any) -> lcbo.Result:
             "0 or numbers from 1e-30 to 1e+30",
             "1e+308",
         ),
+        ({"known": 3}, "known", "a list", "int 3"),
+        ({"known": [3]}, "known", "LinearConstraint", "int 3"),
+        ({"known": {"a": 1}}, "known", "a list", "dict"),
+        ({"known": [{"a": 1}]}, "known", "LinearConstraint", "{'a': 1}"),
+        ({"known": ["x1 + y <= 1"]}, "known", "variables out of x1, x2, x3", "'y' in"),
+        ({"known": ["__import__('os').abort() <= 1"]}, "known", "nothing but arithmetic", "__import__"),
+        ({"known": ["__import__('os')"]}, "known", "'x2 * x3 <= 40'", "__import__"),
+        ({"known": ["print(x1) <= 1"]}, "known", "sqrt", "'print'"),
+        ({"known": ["(" * 900 + "x1" + ")" * 900 + " <= 1"]}, "known", "a text such as", "((((("),
+        ({"known": ["x1 < 1"]}, "known", "with <=, >= or ==", "'x1 < 1'"),
+        ({"known": ["x1 = 1"]}, "known", "a text such as", "'x1 = 1'"),
+        ({"known": ["x1 * x2 == 1"]}, "known", "not linear", "x1 * x2 == 1"),
+        ({"known": ["1 <= 2"]}, "known", "a condition on the variables", "1 <= 2"),
+        ({"known": ["x1 <= 9 ** 9 ** 9"]}, "known", "finite numbers", "9 ** 9"),
+        ({"known": ["x1 + x2 >= 3"]}, "known", "some point within the bounds meets", "missed by at least 1"),
+        ({"known": ["x1 * x2 >= 3"]}, "known", "none was found", "'x1 * x2 >= 3' missed by 2"),
+        ({"known": ["sqrt(x1 - 2) >= 0"]}, "known", "none was found", "missed by inf"),
+        ({"known": LinearConstraint([1, 1], 0, 1)}, "LinearConstraint", "3 columns", "shape (1, 2)"),
+        ({"known": LinearConstraint([1, np.nan, 1], 0, 1)}, "LinearConstraint", "finite", "nan"),
+        ({"known": LinearConstraint([1, 1, 1], np.nan, 1)}, "LinearConstraint", "numbers as lb", "nan"),
+        ({"known": LinearConstraint([1, 1, 1], 2, 1)}, "LinearConstraint", "lb <= ub", "2 <= x1 + x2 + x3"),
+        ({"known": lcbo.Known(lambda _: None)}, "known, <lambda>", "returns a number", "None"),
+        ({"known": lcbo.Known(lambda: 0)}, "known, <lambda>", "a function of one point", "TypeError"),
+        ({"known": lcbo.Known(lambda _: "no")}, "known, <lambda>", "returns a number", "'no'"),
+        ({"known": "x1 <= 0.5", "x0": [0.75, 0, 0]}, "x0", "known conditions", "missed by 0.25 in point 0"),
         (
             {"options": {"repeats": lambda k: 1 / (1 - k)}},
             "options, repeats",
@@ -153,6 +178,20 @@ def test_wrong_argument_is_named(arguments: dict[str, Any], argument: str, expec
     assert expected in error.expected
     assert got in str(error.got)
     assert str(error) == f"{error.argument}: expected {error.expected}; got {error.got}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((3,), "Known: expected a function"),
+        ((abs, "a"), "Known, ub: expected a finite number"),
+        ((abs, np.inf), "Known, ub: expected a finite number"),
+        ((abs, 0, 3), "Known, name: expected a text"),
+    ],
+)
+def test_wrong_known_function_is_named(arguments: tuple[Any, ...], words: str) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        lcbo.Known(*arguments)
 
 
 def test_points_in_the_place_scipy_has_them_are_answered_by_the_order() -> None:

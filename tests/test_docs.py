@@ -59,12 +59,14 @@ def test_modules_named_by_the_algorithm_page_exist() -> None:
     ("page", "section"),
     [
         ("running", "Coming from SciPy"),
+        ("running", "Known conditions on the inputs"),
         ("running", "Many points at once, and by name"),
         ("running", "Values that know their error"),
         ("running", "Random simulations"),
         ("running", "In a notebook and in a log"),
         ("durable-runs", "Starting from evaluations made before"),
         ("durable-runs", "Amending"),
+        ("problem-file", "Known conditions"),
         ("problem-file", "How to run your program: `[command]`"),
     ],
 )

@@ -14,6 +14,7 @@ PUBLIC = [
     "Evaluation",
     "EvaluationError",
     "FunctionError",
+    "Known",
     "LcboError",
     "Measured",
     "Method",

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from lcbo.optimizer.result import Result, Snapshot
     from lcbo.problem import Problem
     from lcbo.problem.constraint import Constraint, Objective
+    from lcbo.problem.known import Known
     from lcbo.problem.variable import Variable
     from lcbo.reporting.plots import plot_convergence
     from lcbo.store.stored_run import StoredRun, open_run
@@ -54,6 +55,7 @@ __all__ = [
     "Evaluation",
     "EvaluationError",
     "FunctionError",
+    "Known",
     "LcboError",
     "Measured",
     "Method",
@@ -90,6 +92,7 @@ _HOME = {
     "Command": "evaluation.command.command",
     "Constraint": "problem.constraint",
     "Evaluation": "types",
+    "Known": "problem.known",
     "Measured": "types",
     "Method": "methods.protocol",
     "MethodSpec": "methods.protocol",

@@ -155,3 +155,32 @@ def test_mistakes_name_the_file_and_the_key(tmp_path, text, message):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(lcbo.ArgumentError, match="none.toml: expected a problem file; got No such file"):
         read_problem_file(tmp_path / "none.toml")
+
+
+def test_known_conditions_are_read(tmp_path):
+    path = tmp_path / "frame.toml"
+    path.write_text(
+        'objective = "mass"\nknown = ["height >= 2 * width", "width * height <= 40"]\n'
+        "[variables]\nheight = [1, 9]\nwidth = [1, 9]\n"
+    )
+    problem = read_problem_file(path).problem
+    assert problem.known.names == ("height >= 2 * width", "width * height <= 40")
+    assert problem.domain.holds(problem.space.to_unit(np.array([8.0, 4.0])))
+    assert not problem.domain.holds(problem.space.to_unit(np.array([8.0, 4.5])))
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        ("3", "known: expected a list of texts"),
+        ("[3]", "known: expected a list of texts"),
+        ('["height <= depth"]', "known: expected variables out of height, width"),
+        ('["height <= 0.5"]', "known: expected conditions that some point within the bounds meets"),
+        ("[\"__import__('os')\"]", "known: expected a text such as"),
+    ],
+)
+def test_wrong_known_conditions_are_named_with_the_file(tmp_path, known, words):
+    path = tmp_path / "frame.toml"
+    path.write_text(f'objective = "mass"\nknown = {known}\n[variables]\nheight = [1, 9]\nwidth = [1, 9]\n')
+    with pytest.raises(lcbo.ArgumentError, match=f"frame.toml, {words}"):
+        read_problem_file(path)

@@ -138,3 +138,17 @@ def test_spread_is_what_variance_adds_to_the_expected_residuals():
     g = rng.normal(gradient, gradient_std, (draws, 3, 2))
     lagrangian = g[:, 0] + at.multipliers[0] * g[:, 1] + at.multipliers[1] * g[:, 2]
     assert at.r_s + at.spread_s == pytest.approx(np.mean(np.sum(lagrangian**2, axis=1)), rel=0.01)
+
+
+def test_a_known_condition_that_binds_holds_the_point():
+    rng = np.random.default_rng(1)
+    slope, wall = rng.standard_normal(5), rng.standard_normal(5)
+    wall /= np.linalg.norm(wall)
+    gradient = np.vstack([-0.7 * slope - 2.0 * wall, slope])
+    belief = Belief(np.full(5, 0.5), np.zeros(2), np.zeros(2), gradient, np.zeros_like(gradient), np.ones(2))
+    terms = Terms((Term(1, 1.0, 0.0),))
+    held = kkt(belief, terms, np.ones(2), wall[None, :])
+    np.testing.assert_allclose(held.multipliers, [0.7])
+    assert held.r_s < 1e-20
+    assert kkt(belief, terms, np.ones(2), -wall[None, :]).r_s > 0.1
+    assert kkt(belief, terms, np.ones(2)).r_s > 0.1

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
 from lcbo.types import Array
+
+if TYPE_CHECKING:
+    from lcbo.problem.domain import Domain
 
 Flags = NDArray[np.bool_]
 
@@ -23,8 +26,14 @@ BACKTRACKS = 15  # 0.3^15 is about 1e-8 of the quasi-Newton step
 class Maximizer(Protocol):
     """Finds the point of the unit cube with the largest value."""
 
-    def __call__(self, objective: AcquisitionFunction, near: Array, rng: np.random.Generator) -> Array:
-        """Return one ``d`` point; ``near`` (``p x d``) are points worth searching around."""
+    def __call__(
+        self,
+        objective: AcquisitionFunction,
+        near: Array,
+        rng: np.random.Generator,
+        domain: Domain | None = None,
+    ) -> Array:
+        """Return one ``d`` point, of a domain where there is one; ``near``, ``p x d``, are worth a search."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +44,17 @@ class Adam:
     steps: int = 100  # paper is silent
     rate: float = 0.01  # paper, Table 1
 
-    def __call__(self, objective: AcquisitionFunction, near: Array, rng: np.random.Generator) -> Array:
+    def __call__(
+        self,
+        objective: AcquisitionFunction,
+        near: Array,
+        rng: np.random.Generator,
+        domain: Domain | None = None,
+    ) -> Array:
         """Return the best point of all paths; ``near`` is not used."""
-        path, values = adam(objective, rng.random((self.starts, near.shape[-1])), self.steps, self.rate)
+        shape = self.starts, near.shape[-1]
+        starts = rng.random(shape) if domain is None else domain.sample(rng, self.starts)
+        path, values = adam(objective, starts, self.steps, self.rate, domain)
         best: Array = path[values.argmax()]
         return best
 
@@ -54,14 +71,21 @@ class Lbfgs:
     steps: int = 100
     raw: int = 512
 
-    def __call__(self, objective: AcquisitionFunction, near: Array, rng: np.random.Generator) -> Array:
+    def __call__(
+        self,
+        objective: AcquisitionFunction,
+        near: Array,
+        rng: np.random.Generator,
+        domain: Domain | None = None,
+    ) -> Array:
         """Return the best point of all paths."""
         count, half = self.raw // 2, max(self.starts // 2, 1)
         kept = []
         for points in (qmc.Sobol(near.shape[-1], rng=rng).random(count), cloud(near, count, rng)):
+            points = points if domain is None else domain.pulled(points, near[0])
             values, _ = objective(points)
             kept.append(points[np.argsort(-values, kind="stable")[:half]])
-        path, values = lbfgs(objective, np.concatenate(kept), self.steps)
+        path, values = lbfgs(objective, np.concatenate(kept), self.steps, domain=domain)
         best: Array = path[values.argmax()]
         return best
 
@@ -81,7 +105,15 @@ def cloud(near: Array, count: int, rng: np.random.Generator) -> Array:
     return points.clip(0.0, 1.0)
 
 
-def adam(objective: AcquisitionFunction, z: Array, steps: int, rate: float) -> tuple[Array, Array]:
+def _within(z: Array, domain: Domain | None) -> Array:
+    """Return points projected onto the cube, or onto a domain in it."""
+    z = z.clip(0.0, 1.0)
+    return z if domain is None else domain.nearest(z)
+
+
+def adam(
+    objective: AcquisitionFunction, z: Array, steps: int, rate: float, domain: Domain | None = None
+) -> tuple[Array, Array]:
     """Exactly ``steps`` projected Adam steps from every start, decay rates 0.9 and 0.999.
 
     The explorers have a loop of their own: theirs walks whole batches as tensors in a local box and keeps the
@@ -92,6 +124,7 @@ def adam(objective: AcquisitionFunction, z: Array, steps: int, rate: float) -> t
         z: ``q x d`` starts in the unit cube.
         steps: number of steps.
         rate: learning rate.
+        domain: where the points must stay, the cube by default.
 
     Returns:
         The best point of every path, ``q x d``, and its value, ``q``.
@@ -104,7 +137,7 @@ def adam(objective: AcquisitionFunction, z: Array, steps: int, rate: float) -> t
         first = 0.9 * first + 0.1 * ascent
         second = 0.999 * second + 0.001 * ascent * ascent
         scale = np.sqrt(second / (1.0 - 0.999**t)) + 1e-8
-        z = (z + rate / (1.0 - 0.9**t) * first / scale).clip(0.0, 1.0)
+        z = _within(z + rate / (1.0 - 0.9**t) * first / scale, domain)
     _keep_better(best, best_value, z, objective(z)[0])
     return best, best_value
 
@@ -115,7 +148,12 @@ def _keep_better(best: Array, best_value: Array, z: Array, value: Array) -> None
 
 
 def lbfgs(
-    objective: AcquisitionFunction, z: Array, steps: int, memory: int = 10, tolerance: float = 1e-7
+    objective: AcquisitionFunction,
+    z: Array,
+    steps: int,
+    memory: int = 10,
+    tolerance: float = 1e-7,
+    domain: Domain | None = None,
 ) -> tuple[Array, Array]:
     """Projected L-BFGS from every start (two-metric projection), with backtracking line searches.
 
@@ -128,6 +166,7 @@ def lbfgs(
         steps: most iterations.
         memory: pairs of steps and gradient changes kept.
         tolerance: largest free slope at which a path has converged.
+        domain: where the points must stay, the cube by default.
 
     Returns:
         The final points ``q x d`` and their values ``q``; a start whose value is not finite stays.
@@ -144,7 +183,7 @@ def lbfgs(
             break
         direction = _quasi_newton(slope, held, pairs)
         before, before_ascent = z.copy(), ascent.copy()
-        live = _line_search(objective, z, value, ascent, slope, direction, live)
+        live = _line_search(objective, z, value, ascent, slope, direction, live, domain)
         pairs = [*pairs[1 - memory :], (z - before, before_ascent - ascent)]
     return z, value
 
@@ -187,6 +226,7 @@ def _line_search(
     slope: Array,
     direction: Array,
     live: Flags,
+    domain: Domain | None,
 ) -> Flags:
     """Move every live point to the first clipped trial that satisfies Armijo's condition, in place.
 
@@ -198,7 +238,7 @@ def _line_search(
         todo = np.flatnonzero(live & ~moved)
         if len(todo) == 0:
             break
-        trial = (z[todo] + length * direction[todo]).clip(0.0, 1.0)
+        trial = _within(z[todo] + length * direction[todo], domain)
         new_value, new_ascent = objective(trial)
         gain = 1e-4 * (slope[todo] * (trial - z[todo])).sum(-1)
         accepted = (new_value > value[todo]) & (new_value >= value[todo] + gain)

@@ -184,6 +184,7 @@ def check(
 ) -> None:
     """Evaluate the start, or the middle of the box, and explain what was returned."""
     from lcbo.evaluation.evaluate import evaluate
+    from lcbo.optimizer.setup import read_start
     from lcbo.types import Evaluation
 
     task = given.read_task(problem, variant, noise, seed=None)
@@ -191,7 +192,7 @@ def check(
     if fun is None:
         raise ArgumentError(task.name, "a table [command] to evaluate with", "none")
     where = "the start" if task.start is not None else "the middle of the box"
-    x = asked.space.middle if task.start is None else task.start
+    x = asked.middle if task.start is None else read_start(task.start, asked)[0]
     screen.say(f"{task.name}: {summary(asked)}", f"Evaluating {where}:", screen.design(asked, x), "")
 
     def watched(x: Array, **seed: int) -> Any:

@@ -85,8 +85,7 @@ def table(names: Sequence[str], rows: Sequence[Sequence[Text]]) -> Table:
 
 def design(problem: Problem, x: Array) -> Table:
     """Return every variable with its value and where it lies between its bounds."""
-    share = np.full(problem.n_variables, np.nan)
-    share[problem.free] = problem.space.to_unit(x)
+    share = problem.space.shares(x)
     rows = [
         [plain(name), number(value), number(low), number(high), _place(at), plain(kind)]
         for name, value, low, high, at, kind in zip(

@@ -31,6 +31,8 @@ def model_view(optimizer: Optimizer) -> ModelView:
         raise ArgumentError("optimizer", expected, came)
     model, frame = found
     problem = optimizer.problem
+    if problem.space.followers is not None:
+        raise ArgumentError("optimizer", "a run without known equalities", problem.known.names)
     sign = np.ones(len(problem.outcomes))
     sign[0] = problem.objective.sign
     return ModelView(

@@ -28,7 +28,7 @@ from lcbo.problem import Objective, Problem
 from lcbo.store.database import exists
 
 if TYPE_CHECKING:
-    from lcbo.problem.problem import BoundsLike, ConstraintLike
+    from lcbo.problem.problem import BoundsLike, ConstraintLike, KnownLike
 
 logger = logging.getLogger(__name__)
 _MOST_WORKERS = 4096
@@ -65,6 +65,7 @@ def minimize(
     deterministic: bool = False,
     vectorized: bool = False,
     named: bool = False,
+    known: KnownLike | Iterable[KnownLike] = (),
     rng: int | np.random.Generator | None = 0,
     time_limit: float | None = None,
     target: float | None = None,
@@ -92,7 +93,7 @@ def minimize(
             evaluation: it is recorded and the run goes on, until 10 evaluations have failed without a single
             success or more than half of those chosen after the initial design (``max_failure_rate``). A
             `Command` runs an external simulator. Or a `Problem` with its own function; then leave out
-            ``bounds``, ``constraints``, ``objective``, ``noise`` and ``deterministic``.
+            ``bounds``, ``constraints``, ``objective``, ``noise``, ``deterministic`` and ``known``.
         bounds: ``(low, high)`` per variable, a SciPy ``Bounds``, or a mapping from name to pair.
         constraints: `Constraint` objects, texts such as ``"stress <= 40000"``, SciPy ``NonlinearConstraint``.
         objective: name of the outcome to minimize, or an `Objective`.
@@ -107,6 +108,8 @@ def minimize(
         deterministic: says that there is no noise.
         vectorized: ``fun`` takes all points of a batch at once, see `Problem`; evaluated in this process.
         named: ``fun`` takes a mapping from variable name to value.
+        known: conditions on the variables themselves that no evaluated point breaks: texts such as
+            ``"a + b <= 1"``, SciPy ``LinearConstraint`` objects, `Known` functions.
         rng: seed, or a numpy Generator or ``None`` to draw one.
         time_limit: wall time in seconds; worker processes are killed when it is over.
         target: stop at a feasible observation this good.
@@ -147,7 +150,8 @@ def minimize(
         TooManyFailuresError: no evaluation succeeded.
         WorkerError: no worker can load the function, or the executor is broken, before anything succeeded.
     """
-    given = {"noise": noise, "deterministic": deterministic, "vectorized": vectorized, "named": named}
+    given: dict[str, Any] = {"noise": noise, "deterministic": deterministic, "known": known}
+    given |= {"vectorized": vectorized, "named": named}
     problem = _read_problem(fun, bounds, constraints, objective, given)
     stopping = Stopping(time_limit, target, kkt_tol, max_failure_rate)
     integer("budget", budget)
@@ -276,6 +280,7 @@ def _read_problem(
         "constraints": not isinstance(constraints, tuple) or constraints != (),
         "objective": objective != "objective",
         **{name: value is not None and value is not False for name, value in others.items()},
+        "known": not isinstance(others["known"], tuple) or others["known"] != (),
     }
     names = [name for name, is_given in given.items() if is_given]
     if names:

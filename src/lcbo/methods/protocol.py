@@ -11,12 +11,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from numpy.random import Generator
 
 from lcbo.problem.space import Grid
 from lcbo.scaling import Scaling
 from lcbo.terms import Terms
 from lcbo.types import Array as Array
+
+if TYPE_CHECKING:
+    from lcbo.problem.domain import Domain
 
 
 @dataclass(frozen=True)
@@ -33,13 +38,20 @@ class Setup:
     seed: int  # root of every random stream
     device: str = "cpu"  # where the models compute, by PyTorch's name; "cuda" is the first accelerator
     grid: Grid | None = None  # the places of integers: only points of it are evaluated
-    known: int = 0  # evaluations of an amended run, which stand for as many points of the design
+    n_known: int = 0  # evaluations of an amended run, which stand for as many points of the design
     spent: int = 0  # of the budget, before the method began
     start: Array | None = None  # where the run stood, though better points are known; None: at the best one
+    domain: Domain | None = None  # what known conditions allow: only points of it are evaluated
 
     def snapped(self, u: Array) -> Array:
-        """Return the point that is evaluated for a point of the cube; itself where there are no integers."""
+        """Return the point that is evaluated for a point of the cube: itself, where nothing forbids it."""
+        if self.domain is not None:
+            return self.domain.nearest(u)
         return u if self.grid is None else self.grid.snap(u)
+
+    def uniform(self, rng: Generator, count: int) -> Array:
+        """Return random points of the cube, or of what is allowed of it, ``count x d``."""
+        return rng.random((count, self.dim)) if self.domain is None else self.domain.sample(rng, count)
 
     @property
     def deterministic(self) -> bool:

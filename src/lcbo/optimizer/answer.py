@@ -108,7 +108,9 @@ def stationarity(log: Log, belief: Belief) -> Kkt:
     A method's own scale is that of its local data and shrinks as the run converges; the standard deviation
     over the whole run makes residuals of early and late iterations comparable.
     """
-    return kkt(belief, log.problem.terms, np.array(list(log.scale().values())))
+    domain = log.problem.domain
+    walls = None if domain is None else domain.touching(belief.u)
+    return kkt(belief, log.problem.terms, np.array(list(log.scale().values())), walls)
 
 
 def _explain(result: Result, log: Log, belief: Belief | None) -> None:

@@ -8,6 +8,8 @@ point u of the cube, the Lagrangian's gradient is g = g_f + J^T lambda and
 
 lambda minimizes r_s, with lambda_j >= 0 on active inequalities, 0 on inactive ones, free on equalities.
 
+A known condition that binds at u is a wall: the gradients count along the walls that hold the point.
+
 These are squares without a unit. What a user can act on is `balance`. With slopes known to within covariances
 S and at a point that is not quite the optimum, the Lagrangian's gradient over the variables no bound stops is
 
@@ -97,8 +99,15 @@ def _reached(values: Array, deviations: Array, equality: Mask, room: Array | flo
     return reached
 
 
-def kkt(belief: Belief, terms: Terms, scale: Array) -> Kkt:
-    """Return multipliers and residuals at the point of a belief; ``scale`` is the unit of each output row."""
+def kkt(belief: Belief, terms: Terms, scale: Array, walls: Array | None = None) -> Kkt:
+    """Return multipliers and residuals at the point of a belief.
+
+    Args:
+        belief: at the point.
+        terms: the conditions.
+        scale: the unit of each output row.
+        walls: ``k x d``, outward normals of known conditions that bind.
+    """
     rows, signs, equality = terms.rows, terms.sign, terms.equality
     slope, slope_var = belief.gradient / scale[:, None], (belief.gradient_std / scale[:, None]) ** 2
     v = terms.values(belief.mean) / scale[rows]
@@ -107,6 +116,9 @@ def kkt(belief: Belief, terms: Terms, scale: Array) -> Kkt:
 
     jacobian = signs[:, None] * slope[rows]
     binding = active(v, s, equality)
+    if walls is not None and len(walls):
+        along = _along_walls(slope[0], jacobian[binding], equality[binding], lower, upper, walls)
+        slope, jacobian, slope_var = slope @ along, jacobian @ along, slope_var @ along**2
     multipliers = np.zeros(len(terms))
     multipliers[binding] = _multipliers(slope[0], jacobian[binding], equality[binding], lower, upper)
 
@@ -142,6 +154,17 @@ def _multipliers(slope: Array, jacobian: Array, equality: Mask, lower: Mask, upp
     return solution[: len(equality)]
 
 
+def _along_walls(
+    slope: Array, jacobian: Array, equality: Mask, lower: Mask, upper: Mask, walls: Array
+) -> Array:
+    """Return the projector, ``d x d``, onto the walls that the Lagrangian's gradient presses against."""
+    free = np.append(equality, np.zeros(len(walls), dtype=bool))
+    pressure = _multipliers(slope, np.concatenate([jacobian, walls]), free, lower, upper)[len(jacobian) :]
+    basis = np.linalg.qr(walls[pressure > 0.0].T)[0]
+    along: Array = np.eye(len(slope)) - basis @ basis.T
+    return along
+
+
 def _expected_square(v: Array, s: Array) -> Array:
     """E[max(0, v + s z)^2] for standard normal z: (v^2 + s^2) Phi(v/s) + v s phi(v/s)."""
     safe = np.where(s > 0.0, s, 1.0)
@@ -150,7 +173,9 @@ def _expected_square(v: Array, s: Array) -> Array:
     return np.where(s > 0.0, (v**2 + s**2) * ndtr(z) + v * s * density, np.maximum(v, 0.0) ** 2)
 
 
-def balance(u: Array, slopes: Array, cov: Array, terms: Terms, binding: Mask) -> Balance:
+def balance(
+    u: Array, slopes: Array, cov: Array, terms: Terms, binding: Mask, walls: Array | None = None
+) -> Balance:
     """Return multipliers with error bars and what is left of the objective's slope.
 
     Args:
@@ -159,11 +184,17 @@ def balance(u: Array, slopes: Array, cov: Array, terms: Terms, binding: Mask) ->
         cov: ``B x d x d``, their covariances.
         terms: the conditions.
         binding: which of them may bind, ``T``.
+        walls: ``k x d``, outward normals of known conditions that bind.
     """
     binding, equality = _without_twins(terms, binding)
     rows = terms.rows[binding]
-    jacobian, spread = terms.sign[binding, None] * slopes[rows], cov[rows]
     lower, upper = u <= _NEAR_BOUND, u >= 1.0 - _NEAR_BOUND
+    if walls is not None and len(walls):
+        along = _along_walls(
+            slopes[0], terms.sign[binding, None] * slopes[rows], equality, lower, upper, walls
+        )
+        slopes, cov = slopes @ along, along @ cov @ along
+    jacobian, spread = terms.sign[binding, None] * slopes[rows], cov[rows]
     plain = estimate = _multipliers(slopes[0], jacobian, equality, lower, upper)
     for _ in range(_ROUNDS):
         g = slopes[0] + jacobian.T @ estimate

@@ -143,7 +143,7 @@ class Ledger:
         problem, changes = changed(self.problem, self.recorded, **stated)
         if not corrected + withdrawn + changes:
             raise ArgumentError("amend", "something to change", "nothing that is not so already")
-        space = plain_problem(problem).space
+        space = plain_problem(problem, known=self.problem.known).space
         outside = [c for c in self.pending.values() if c.id not in gone and not space.holds(c.x)]
         changes = [*corrected, *withdrawn, *changes, *map(_withdrawal, outside)]
         return AmendEntry(changes, problem, reason, time.time())
@@ -186,7 +186,7 @@ class Ledger:
 
     def amended(self, entry: AmendEntry) -> Ledger:
         """Return the ledger after an amendment: all evaluations as they are read from then on."""
-        problem = self.problem.restated(plain_problem(entry.problem))
+        problem = self.problem.restated(plain_problem(entry.problem, known=self.problem.known))
         after = Ledger(problem, self.budget, self.log.feasibility_tol)
         after.n_asked, after.amendments = self.n_asked, [*self.amendments, entry]
         gone = {change.id for change in entry.changes if change.kind == "withdraw"}

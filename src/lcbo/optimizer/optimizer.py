@@ -131,6 +131,11 @@ class Optimizer:
         try:
             past = recorder.contents()
             plan = stored_plan(past, problem, device, begun_with)
+            if absent := plan.problem.known.absent:
+                raise StoreError(
+                    f"{past.path}: the known conditions {list(absent)} are Python code, which a run file "
+                    "does not hold; go on with lcbo.Optimizer.open(path, problem), which has them"
+                )
             check_versions(past)
             self = cls.__new__(cls)
             self._prepare(plan, past)
@@ -225,9 +230,10 @@ class Optimizer:
         with self._transaction():
             with self._threads.limit(limits=1):
                 proposals = self._method.ask(n, self._ledger.left)
-            candidates = []
+            candidates, domain = [], self._setup.domain
             for proposal in proposals:
-                x, u = self.problem.space.from_unit(proposal.u), proposal.u.copy()
+                u = proposal.u.copy() if domain is None else domain.nearest(proposal.u)
+                x = self.problem.space.from_unit(u)
                 x.flags.writeable = u.flags.writeable = False
                 candidates.append(Evaluation(proposal.id, x, u, proposal.role, proposal.iteration))
             entry = AskEntry(n, self._method.info(), candidates)
@@ -451,8 +457,8 @@ class Optimizer:
         """Return a method that knows the data, or after an amendment the evaluations of the run."""
         amended, problem = bool(ledger.amendments), ledger.problem
         plan = self._plan
-        setup = plan.setup_after(ledger) if amended else plan.setup()
-        method: Method = registry.make(plan.method, setup, self.options)
+        self._setup = plan.setup_after(ledger) if amended else plan.setup()
+        method: Method = registry.make(plan.method, self._setup, self.options)
         if plan.confirm > 0.0 and not problem.deterministic:
             method = Confirmed(method, plan.confirm, self._demand(problem))
         # The algebra is small: several threads make it no faster on an idle machine and many times slower

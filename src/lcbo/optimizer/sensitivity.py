@@ -94,7 +94,8 @@ def explain(log: Log, belief: Belief) -> Explanation:
     values = terms.values(belief.mean) / scale[terms.rows]
     deviations = belief.std[terms.rows] / scale[terms.rows]
     binding = may_bind(values, deviations, slopes.mean[terms.rows], terms.equality)
-    found = balance(slopes.u, slopes.mean, slopes.cov, terms, binding)
+    walls = None if problem.domain is None else problem.domain.touching(slopes.u)
+    found = balance(slopes.u, slopes.mean, slopes.cov, terms, binding, walls)
     margins = float(found.multipliers @ np.where(terms.equality, 0.0, np.maximum(-values, 0.0)))
     return Explanation(
         _in_user_units(problem, slopes, found),
@@ -124,8 +125,12 @@ def _in_user_units(problem: Problem, slopes: Slopes, found: Balance) -> Sensitiv
     per_unit = scale[:, None] / widths[problem.free]
     shape = len(problem.outcomes), problem.n_variables
     mean, error = np.full(shape, np.nan), np.full(shape, np.nan)
-    mean[:, problem.free] = sign[:, None] * slopes.mean * per_unit
-    error[:, problem.free] = slopes.std * per_unit
+    by_cube, spread, mix = slopes.mean, slopes.std, problem.space.mix
+    if mix is not None:
+        cov = mix.slopes(mix.slopes(slopes.cov).swapaxes(1, 2))
+        by_cube, spread = mix.slopes(by_cube), np.sqrt(cov.diagonal(axis1=1, axis2=2))
+    mean[:, problem.free] = sign[:, None] * by_cube * per_unit
+    error[:, problem.free] = spread * per_unit
     multipliers = dict.fromkeys(problem.outcomes[1:], 0.0)
     errors = dict.fromkeys(problem.outcomes[1:], 0.0)
     for term, value, sd in zip(problem.terms, found.multipliers, found.errors, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,9 @@ from lcbo.problem import Problem, is_finite, outcome_value
 from lcbo.random import generator
 from lcbo.text import shown
 from lcbo.types import Array, Evaluation
+
+if TYPE_CHECKING:
+    from lcbo.problem.domain import Domain
 
 CONFIDENCE = 0.9  # with which an answer is feasible, unless the user says otherwise
 MOST_CONFIRM = 0.5  # part of a budget
@@ -73,7 +76,14 @@ class Plan:
             seed=self.seed,
             device=self.device,
             grid=space.grid,
+            domain=self._domain(),
         )
+
+    def _domain(self) -> Domain | None:
+        """Return what known conditions allow; raises where nothing is."""
+        if self.problem.domain is None:
+            return None
+        return self.problem.domain.searched(self.x0)
 
     def setup_after(self, ledger: Ledger) -> Setup:
         """Return what a method gets to know that begins anew in an amended run.
@@ -89,7 +99,7 @@ class Plan:
         x0, budget = np.array(starts) if starts else None, ledger.budget
         anew = replace(self, problem=problem, budget=budget, x0=x0, data=(), seed=seed)
         known = int((~np.isnan(log.rows[:, 0])).sum()) + len(ledger.pending)
-        return replace(anew.setup(), known=known, spent=ledger.n_asked, start=ledger.start)
+        return replace(anew.setup(), n_known=known, spent=ledger.n_asked, start=ledger.start)
 
 
 def read_plan(problem: Problem, budget: int | None, device: str, **given: Any) -> Plan:
@@ -114,7 +124,7 @@ def read_arguments(problem: Problem, given: Mapping[str, Any]) -> dict[str, Any]
     readers: dict[str, Callable[[Any], Any]] = {
         "method": read_method,
         "options": lambda value: {} if value is None else dict(mapping("options", value)),
-        "x0": lambda value: None if value is None else read_points("x0", value, problem),
+        "x0": lambda value: None if value is None else read_start(value, problem),
         "n_init": lambda value: None if value is None else integer("n_init", value, most=MOST_POINTS),
         "data": lambda value: read_data(value, problem),
         "rng": read_seed,
@@ -184,14 +194,21 @@ def read_points(argument: str, points: ArrayLike, problem: Problem) -> Array:
     return array
 
 
+def read_start(points: ArrayLike, problem: Problem) -> Array:
+    """Return points to evaluate first; each meets the known conditions."""
+    array = read_points("x0", points, problem)
+    for i, x in enumerate(array):
+        if (broken := problem.known.broken(x, problem.space)) is not None:
+            raise ArgumentError("x0", "points that meet the known conditions", f"{broken} in point {i}")
+    return array
+
+
 def _listed_points(argument: str, points: Any, problem: Problem) -> Any:
     """Return points given by name as lists of numbers, anything else as it is; a fixed variable may lack."""
     single = isinstance(points, Mapping)
     if not single and not (isinstance(points, Sequence) and points and isinstance(points[0], Mapping)):
         return points
-    fixed = {
-        n: low for n, low, free in zip(problem.variables, problem.lb, problem.free, strict=True) if not free
-    }
+    fixed = dict(problem.fixed)
     listed = []
     for point in [points] if single else points:
         named = {**fixed, **mapping(argument, point)}

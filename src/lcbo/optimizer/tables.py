@@ -38,7 +38,7 @@ def pairs_of(data: Any, problem: Problem) -> list[Pair] | None:
     if columns is None:
         return None
     n = max((len(values) for values in columns.values()), default=0)
-    fixed = {v: low for v, low, f in zip(problem.variables, problem.lb, problem.free, strict=True) if not f}
+    fixed = problem.fixed
     missing = [name for name in problem.variables if name not in columns and name not in fixed]
     outcomes = [name for name in problem.outcomes if name in columns]
     if missing or not outcomes:
@@ -109,10 +109,14 @@ def _file(path: Path, problem: Problem) -> Mapping[str, Sequence[Any]]:
 
 def brought_along(pairs: Sequence[Any], problem: Problem) -> list[Evaluation]:
     """Return ``(x, outcomes)`` pairs, checked or out of a run file, as evaluations that are done."""
-    done = []
-    for id, (point, outcomes) in enumerate(pairs):
+    done: list[Evaluation] = []
+    for point, outcomes in pairs:
         x = np.array(point, dtype=np.float64)
-        done.append(Evaluation(id, x, problem.space.to_unit(x), "data", 0, "done", outcomes))
+        if problem.known.broken(x, problem.space) is None:
+            done.append(Evaluation(len(done), x, problem.space.to_unit(x), "data", 0, "done", outcomes))
+    if len(done) < len(pairs):
+        left_out = f"{len(pairs) - len(done)} of {len(pairs)} rows break a known condition and are left out"
+        warnings.warn(f"data: {left_out}", DataWarning, stacklevel=2)
     return done
 
 

@@ -19,6 +19,7 @@ from lcbo.checks import is_number, number, truth
 from lcbo.errors import ArgumentError, OutcomeError
 from lcbo.problem.calling import ByName, OneByOne, split, takes_seed
 from lcbo.problem.constraint import Constraint, Objective
+from lcbo.problem.known import read_known
 from lcbo.problem.scipy import ConstraintFunction, is_nonlinear_constraint
 from lcbo.problem.space import Space
 from lcbo.problem.variable import Variable, read_variables
@@ -27,11 +28,15 @@ from lcbo.text import Displayed, described
 from lcbo.types import Array, Measured
 
 if TYPE_CHECKING:
-    from scipy.optimize import Bounds, NonlinearConstraint
+    from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
+
+    from lcbo.problem.domain import Domain
+    from lcbo.problem.known import Conditions, Known
 
     Pair: TypeAlias = tuple[float, float] | Variable
     BoundsLike: TypeAlias = Sequence[Pair] | Array | Mapping[str, Pair] | Bounds
     ConstraintLike: TypeAlias = Constraint | str | NonlinearConstraint
+    KnownLike: TypeAlias = Known | str | LinearConstraint
 
 LARGEST = 1e300  # what an outcome may be, either way
 _OF_THE_FUNCTION = ("fun", "source", "vectorized", "takes_seed", "terms")
@@ -69,9 +74,12 @@ class Problem(Displayed):
         vectorized: ``fun`` takes many points at once, ``n x len(variables)``, and returns ``n`` values per
             outcome, or a list of ``n`` mappings; a row of NaN is an evaluation that failed.
         named: ``fun`` takes a mapping from variable name to value; with ``vectorized`` to ``n`` values.
+        known: conditions on the variables themselves that no evaluated point breaks: texts such as
+            ``"height >= 2 * width"`` or ``"a + b + c == 1"``, SciPy ``LinearConstraint``, `Known`.
 
     Attributes:
-        dim: number ``d`` of free variables, as in `Space` and in the methods.
+        dim: number ``d`` of free variables, as in `Space` and in the methods; variables that follow from
+            others by a known equality are not counted.
         n_variables: number of variables, fixed ones included: the length of a point.
         lb: lower bounds, one per variable; ``ub`` likewise, ``bounds`` both as ``n x 2``.
         variables: names of the variables.
@@ -80,6 +88,8 @@ class Problem(Displayed):
         space: the box and its unit cube.
         objective: the `Objective`.
         constraints: the `Constraint` objects.
+        known: the known conditions, as texts in ``known.names``.
+        domain: the points they allow; ``None`` without any.
         outcomes: names, the objective first, then every constrained outcome once.
         noise: known standard deviations by outcome name.
         deterministic: whether all of them are known to be zero.
@@ -104,10 +114,14 @@ class Problem(Displayed):
         deterministic: bool = False,
         vectorized: bool = False,
         named: bool = False,
+        known: KnownLike | Iterable[KnownLike] | Conditions = (),
     ) -> None:
         stated = read_variables(bounds)
         self.variables, self.kinds = tuple(stated), tuple(each.kind for each in stated.values())
         self.space = Space.of(list(stated.values()))
+        self.known = read_known(known, self.variables, truth("named", named), self.space.integer)
+        self.domain = self._domain()
+        self.space = self.space if self.domain is None else self.domain.space
         self.lb, self.ub, self.free = self.space.lb, self.space.ub, self.space.free
         if not self.space.dim:
             raise ArgumentError("bounds", "at least one variable with low < high", "only fixed variables")
@@ -115,7 +129,7 @@ class Problem(Displayed):
         self.objective = Objective(objective) if isinstance(objective, str) else objective
         if not isinstance(self.objective, Objective):
             raise ArgumentError("objective", "an outcome name or an Objective", described(objective))
-        self.constraints, functions = _read_constraints(constraints, self.space.middle)
+        self.constraints, functions = _read_constraints(constraints, lambda: self.middle)
         self.outcomes = _outcome_names(self.objective, self.constraints)
         if shared := set(self.variables) & set(self.outcomes):
             raise ArgumentError("bounds", "variable names other than the outcomes'", sorted(shared))
@@ -131,7 +145,7 @@ class Problem(Displayed):
             fun = fun.bound_to(self, own)
         self.takes_seed = fun is not None and takes_seed(fun)
         self.vectorized = truth("vectorized", vectorized) and fun is not None
-        if truth("named", named) and fun is not None:
+        if named and fun is not None:
             fun = ByName(fun, self.variables, self.space.integer)
         if self.vectorized and fun is not None:
             if functions or hasattr(fun, "outcomes"):
@@ -142,15 +156,35 @@ class Problem(Displayed):
 
     def __repr__(self) -> str:
         limits = f"{len(self.constraints)} constraint{'s' * (len(self.constraints) != 1)}"
+        limits += f", {len(self.known)} known" if len(self.known) else ""
         function = "" if self.fun is None else ", with its function"
         over = f"{self.n_variables} variables{self.counted_kinds}"
         return f"<{type(self).__name__}: {self.objective} over {over}, {limits}{function}>"
+
+    def _domain(self) -> Domain | None:
+        """Return the points that the known conditions allow; SciPy is needed where there are any."""
+        if not len(self.known) or not self.space.dim:
+            return None
+        from lcbo.problem.domain import Domain
+
+        return Domain(self.space, self.known)
+
+    @property
+    def middle(self) -> Array:
+        """A point in the middle of what is allowed, in user units."""
+        return self.space.middle if self.domain is None else self.space.from_unit(self.domain.inside)
 
     @property
     def counted_kinds(self) -> str:
         """How many variables are of which kind, in parentheses; empty where all are plain."""
         count = Counter(kind for kind in self.kinds if kind)
         return f" ({', '.join(f'{n} {kind}' for kind, n in count.items())})" if count else ""
+
+    @property
+    def fixed(self) -> dict[str, float]:
+        """The values of the variables that are fixed."""
+        held = zip(self.variables, self.lb.tolist(), self.space.fixed, strict=True)
+        return {name: value for name, value, fixed in held if fixed}
 
     @property
     def bounds(self) -> Array:
@@ -332,13 +366,15 @@ def not_finite(outcomes: Mapping[str, float | None]) -> str | None:
 
 
 def _read_constraints(
-    constraints: Any, middle: Array
+    constraints: Any, middle: Callable[[], Array]
 ) -> tuple[tuple[Constraint, ...], list[ConstraintFunction]]:
     """Return the constraints, and the functions of those that SciPy's objects bring along.
 
     How many components such a function has may only show when it is called, in the ``middle`` of the box.
     """
-    single = isinstance(constraints, Constraint | str) or hasattr(constraints, "fun")
+    single = isinstance(constraints, Constraint | str) or any(
+        hasattr(constraints, name) for name in ("fun", "lb")
+    )
     if not single and (isinstance(constraints, Mapping) or not isinstance(constraints, Iterable)):
         raise ArgumentError("constraints", "a list of constraints", described(constraints))
     read: list[Constraint] = []
@@ -350,10 +386,12 @@ def _read_constraints(
             read.append(Constraint.parse(entry))
         elif is_nonlinear_constraint(entry):
             before = sum(len(f.constraints) for f in functions)
-            functions.append(ConstraintFunction(entry, before, middle))
+            functions.append(ConstraintFunction(entry, before, middle()))
             read += functions[-1].constraints
         else:
             expected = "a Constraint, a text such as 'stress <= 40000' or a SciPy NonlinearConstraint"
+            if all(hasattr(entry, name) for name in ("A", "lb", "ub")):
+                expected += " (a LinearConstraint on the variables is known=[...])"
             raise ArgumentError("constraints", expected, described(entry))
     return tuple(read), functions
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from lcbo.errors import LcboError
 from lcbo.problem.constraint import Constraint, Objective
+from lcbo.problem.known import Conditions
 from lcbo.problem.problem import Problem
 from lcbo.problem.variable import Variable
 
@@ -36,11 +37,19 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
             {key: value for key, value in asdict(c).items() if value is not None} for c in problem.constraints
         ],
         "noise": dict(sorted(problem.noise.items())),
+        **({"known": list(problem.known.stated)} if len(problem.known) else {}),
     }
 
 
-def plain_problem(description: Mapping[str, Any], fun: Callable[..., Any] | None = None) -> Problem:
-    """Return the problem of a description, with a function or without."""
+def plain_problem(
+    description: Mapping[str, Any],
+    fun: Callable[..., Any] | None = None,
+    known: Conditions | None = None,
+) -> Problem:
+    """Return the problem of a description, with a function or without.
+
+    A description has the names of functions that are ``known`` conditions, not the functions.
+    """
     source: Mapping[str, Any] = getattr(fun, "source", None) or {}
     return Problem(
         {name: _variable(*stated) for name, stated in description["variables"].items()},
@@ -48,6 +57,7 @@ def plain_problem(description: Mapping[str, Any], fun: Callable[..., Any] | None
         Objective(**description["objective"]),
         fun=fun,
         noise=description["noise"],
+        known=description.get("known", ()) if known is None else known,
         **{key: source[key] for key in ("named", "vectorized") if key in source},
     )
 

@@ -160,7 +160,7 @@ def bars(names: Sequence[str], values: Array, spread: Array) -> str:
 
 def parallel(problem: Problem, history: EvaluationTable, x: Array) -> str:
     """Return the best designs as lines across the variables, each between its bounds, the answer on top."""
-    free = np.flatnonzero(problem.free)
+    free = np.flatnonzero(~problem.space.fixed)
     values = problem.objective.sign * history.outcomes[problem.objective.name]
     usable = np.flatnonzero(history.feasible & np.isfinite(values))
     if not 2 <= free.size <= _AXES or not usable.size:
@@ -169,8 +169,8 @@ def parallel(problem: Problem, history: EvaluationTable, x: Array) -> str:
     top, bottom = 14.0, 200.0
     across = np.linspace(24.0, 1036.0, free.size)
     parts = [f'<path class="grid" d="M{at:.1f} {top}V{bottom}"/>' for at in across]
-    cube = problem.space.to_unit(history.X[chosen])
-    lines = [(u, "other") for u in cube[::-1]] + [(problem.space.to_unit(x), "best")]
+    cube = problem.space.shares(history.X[chosen])[:, free]
+    lines = [(u, "other") for u in cube[::-1]] + [(problem.space.shares(x)[free], "best")]
     for u, style in lines:
         heights = bottom - u * (bottom - top)
         path = "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(across, heights, strict=True))

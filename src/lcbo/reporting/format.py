@@ -56,9 +56,10 @@ def run_name(run: StoredRun) -> str:
 
 def summary(problem: Problem) -> str:
     """Return what is to be solved in one sentence; more than four constraints are only counted."""
-    limits = [str(c) for c in problem.constraints]
+    limits = [str(c) for c in problem.constraints] + [f"{name} (known)" for name in problem.known.names]
     if len(limits) > 4:
-        limits = [counted(len(limits), "constraint")]
+        known = f", {len(problem.known)} known" if len(problem.known) else ""
+        limits = [counted(len(problem.constraints), "constraint") + known]
     listed = " and ".join([", ".join(limits[:-1]), limits[-1]] if len(limits) > 1 else limits)
     words = f"{problem.objective} over {counted(problem.n_variables, 'variable')}{problem.counted_kinds}"
     return f"{words} subject to {listed}" if limits else words

@@ -91,7 +91,9 @@ def _problem(problem: Problem) -> str:
             problem.variables, problem.lb, problem.ub, problem.kinds, strict=True
         )
     ]
-    conditions = [(str(c), "") for c in problem.constraints]
+    conditions = [(str(c), "") for c in problem.constraints] + [
+        (name, "known") for name in problem.known.names
+    ]
     tables = _table(["variable", "range"], box) + (
         _table(["constraint", ""], conditions) if conditions else ""
     )

@@ -12,8 +12,6 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from lcbo.optimizer.recorder import BudgetEntry
 from lcbo.optimizer.setup import read_path
 from lcbo.reporting import figures
@@ -124,19 +122,18 @@ def _answer(run: StoredRun, result: Result, tightest: list[Constraint]) -> str:
     if result.x is None:
         return section("Answer", paragraph(sentences(result.message)))
     problem = run.problem
-    share = np.zeros(problem.n_variables)
-    share[problem.free] = problem.space.to_unit(result.x)
+    share = problem.space.shares(result.x)
     rows = [
-        [breakable(name), number(x), place(s) if free else "fixed", number(low), number(high)]
-        for name, x, s, free, low, high in zip(
-            problem.variables, result.x, share, problem.free, problem.lb, problem.ub, strict=True
+        [breakable(name), number(x), "fixed" if fixed else place(s), number(low), number(high)]
+        for name, x, s, fixed, low, high in zip(
+            problem.variables, result.x, share, problem.space.fixed, problem.lb, problem.ub, strict=True
         )
     ]
     head, numeric = ["variable", "value", "between its bounds", "low", "high"], (1, 3, 4)
     if any(problem.kinds):
         head, rows = [*head, "kind"], [[*row, kind] for row, kind in zip(rows, problem.kinds, strict=True)]
     design = table(head, rows[:_ROWS], numeric)
-    at_bound = int(((share <= 0.001) | (share >= 0.999))[problem.free].sum())
+    at_bound = int(((share <= 0.001) | (share >= 0.999)).sum())
     if len(rows) > _ROWS:
         design += fold(f"the other {len(rows) - _ROWS} variables", table(head, rows[_ROWS:], numeric))
     if at_bound:
@@ -283,7 +280,7 @@ def _times(run: StoredRun) -> str:
 
 def _problem(run: StoredRun) -> str:
     problem = run.problem
-    fixed, words = int((~problem.free).sum()), f"{problem.n_variables}{problem.counted_kinds}"
+    fixed, words = len(problem.fixed), f"{problem.n_variables}{problem.counted_kinds}"
     if problem.deterministic:
         noise = "none: the problem is stated as deterministic"
     elif problem.noise:
@@ -293,6 +290,7 @@ def _problem(run: StoredRun) -> str:
     rows = [
         ("objective", escape(str(problem.objective))),
         ("constraints", _listed(problem.constraints)),
+        *([("known of the variables", _listed(problem.known.names))] if len(problem.known) else []),
         ("variables", f"{words}, of which {fixed} fixed" if fixed else words),
         ("noise (standard deviation)", escape(noise)),
     ]
@@ -318,7 +316,7 @@ def _amendments(run: StoredRun) -> str:
     return section("Amendments", note(words), table(("when", "what was changed", "why"), rows, (0,)))
 
 
-def _listed(constraints: Sequence[Constraint]) -> str:
+def _listed(constraints: Sequence[Constraint | str]) -> str:
     texts = [breakable(c) for c in constraints]
     rest = fold(f"{len(texts) - _LIMITS} more", "<br>".join(texts[_LIMITS:])) if len(texts) > _LIMITS else ""
     return ("<br>".join(texts[:_LIMITS]) or "none") + rest

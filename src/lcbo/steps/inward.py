@@ -27,10 +27,13 @@ def inward(local: LocalPosterior, probe: Array, step: Step) -> Array:
     length = float(np.linalg.norm(move))
     norms = np.linalg.norm(local.slopes, axis=1)
     rows = (norms > 0.0) & ~local.equality
-    if length == 0.0 or not rows.any():
+    if length == 0.0 or not (rows.any() or local.limits is not None):
         return probe
     slopes = local.slopes[rows] / norms[rows, None]
     offset = (local.values + step.carried(local, length))[rows] / (norms[rows] * length)
+    if local.limits is not None:
+        offset = np.append(offset, local.limits[0] / length)
+        slopes = np.concatenate([slopes, local.limits[1]])
     # Where the iterate itself is outside, a probe only has to keep from going farther out.
     offset = np.clip(offset, -3.0, 0.0)
     wanted = move / length

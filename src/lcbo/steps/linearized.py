@@ -25,6 +25,7 @@ from lcbo.types import Array
 WEIGHTS = (1e2, 1e4, 1e6)  # of a violation against the objective, each in radii; the first that suffices
 UNPRESSED = 1e-6  # slopes of the objective: a multiplier below is rounding
 BALANCED = 30.0  # slopes of the objective: a row pressed harder is still to be reached
+FIRM = 1e2  # times that weight is the one of a known condition: what is known gives way last
 FAR = 3.0  # radii: a term farther out of reach must not drown the others, only its sign matters
 RATE = 0.3  # of the logarithm of the radius per step
 LATE = 0.02  # the cap at the end of the budget
@@ -184,21 +185,28 @@ def linearized_step(
         curvature = convex_part(local.hessian) * (radius / length)
     step = np.zeros(len(u))
     room = 1.0 if local.held is None else np.where(local.held, 0.0, 1.0)
+    firm = np.ones(len(offset))
+    if local.limits is not None:
+        known = np.clip(local.limits[0] / radius, -FAR, 0.0)
+        rows, offset = np.concatenate([rows, local.limits[1]]), np.concatenate([offset, known])
+        two_sided = np.append(two_sided, np.zeros(len(known), dtype=bool))
+        firm = np.append(firm, np.full(len(known), FIRM))
     for weight in WEIGHTS:
         box = room * (-u / radius), room * ((1.0 - u) / radius)
-        solution = elastic_step(unit(local.objective), rows, offset, two_sided, *box, weight, curvature)
+        each = weight if local.limits is None else weight * firm
+        solution = elastic_step(unit(local.objective), rows, offset, two_sided, *box, each, curvature)
         step = solution.step
         if solution.violation <= before + 1e-9:
             break
     if local.bends is not None and believed is not None and curvature is not None:
         pressure = np.zeros(len(norms))
-        pressure[useful] = solution.multipliers
+        pressure[useful] = solution.multipliers[: int(useful.sum())]
         pressure = np.where(np.abs(pressure) > UNPRESSED, pressure * believed, 0.0)
         if 0.0 < np.abs(pressure).max(initial=0.0) < BALANCED:
             weights = np.divide(pressure * length, norms, out=np.zeros(len(norms)), where=useful)
             assert local.hessian is not None
             curvature = convex_part(local.hessian + local.bends.weighed(weights)) * (radius / length)
-            bent = elastic_step(unit(local.objective), rows, offset, two_sided, *box, weight, curvature)
+            bent = elastic_step(unit(local.objective), rows, offset, two_sided, *box, each, curvature)
             if bent.violation <= max(solution.violation, before) + 1e-9:
                 step = bent.step
     displacement: Array = np.clip(u + radius * step, 0.0, 1.0) - u

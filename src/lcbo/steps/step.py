@@ -45,6 +45,8 @@ class LocalPosterior:
         hessian: ``d x d``, second derivatives of the objective's mean; ``None`` takes it for linear.
         bends: second derivatives of the terms; ``None`` takes them for linear.
         held: ``d``, coordinates that a step leaves alone; ``None`` moves all.
+        limits: known conditions linearized at the point, values ``K`` and slopes ``K x d`` of length 1: a
+            move ``s`` keeps ``values + slopes s <= 0``; ``None`` without any.
     """
 
     u: Array
@@ -60,6 +62,7 @@ class LocalPosterior:
     hessian: Array | None = None
     bends: Bends | None = None
     held: NDArray[np.bool_] | None = None
+    limits: tuple[Array, Array] | None = None
 
     def near(self, length: float) -> NDArray[np.bool_]:
         """Return which terms matter to a move of some length, ``T``: an equality does from either side."""

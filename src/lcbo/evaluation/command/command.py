@@ -135,7 +135,7 @@ class Command:
         for source in self.files:
             if not self._path(source).exists():
                 raise ArgumentError("files", "files and directories that exist", str(self._path(source)))
-        unused = [name for name, free in zip(names, problem.free, strict=True) if free and name not in used]
+        unused = [name for name in names if name not in used and name not in problem.fixed]
         if unused and self._parameters is None:
             expected = "every variable in a template or in run (or parameters = a file with all of them)"
             raise ArgumentError("templates" if self.templates else "run", expected, f"none of {unused}")

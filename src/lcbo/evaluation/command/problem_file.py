@@ -3,6 +3,8 @@
 Tables and keys
     objective       name of the outcome to minimize, or ``{ name = "range", maximize = true }``
     constraints     texts such as ``"stress <= 40000"``, or tables with name, lb, ub, eq, tol, confidence
+    known           conditions on the variables that no evaluated point breaks, texts such as
+                    ``"height >= 2 * width"``, ``"a + b + c == 1"`` or ``"x2 * x3 <= 40"``
     noise           standard deviation of every outcome, or by name; or ``deterministic = true``
     [variables]     by name: ``[low, high]``, or ``{ low = .., high = .. }`` with ``log = true``,
                     ``integer = true`` (see `lcbo.Variable`) and ``count = n`` for name1 .. name<n>
@@ -37,7 +39,7 @@ from lcbo.types import Array
 
 _TABLES = ("variables", "start", "command", "run", "options")
 _FUNCTION = ("function", "named", "vectorized")
-_KEYS = ("objective", "constraints", "noise", "deterministic", *_FUNCTION, *_TABLES)
+_KEYS = ("objective", "constraints", "known", "noise", "deterministic", *_FUNCTION, *_TABLES)
 _OPTIONAL = ("confidence", "confirm", "feasibility_tol")  # of an `Optimizer`, under the same names
 _ARGUMENTS = ("budget", "method", "seed", "n_init", *_OPTIONAL)
 _EVALUATION = (
@@ -134,6 +136,7 @@ def _task(path: Path, stated: Mapping[str, Any]) -> RunSpec:
         fun=function,
         noise=stated.get("noise"),
         deterministic=stated.get("deterministic", False),
+        known=_known(stated.get("known", [])),
         **{key: stated[key] for key in _FUNCTION[1:] if key in stated},
     )
     start = _start(tables["start"], problem.variables, groups) if "start" in stated else None
@@ -190,6 +193,12 @@ def _constraints(stated: Any) -> list[Constraint]:
         else:
             read.append(Constraint.parse(str(entry)))
     return read
+
+
+def _known(stated: Any) -> list[str]:
+    if not isinstance(stated, list) or not all(isinstance(entry, str) for entry in stated):
+        raise ArgumentError("known", "a list of texts such as 'height >= 2 * width'", repr(stated))
+    return stated
 
 
 def _objective(stated: Any) -> Objective:

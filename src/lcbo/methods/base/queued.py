@@ -19,8 +19,8 @@ def initial_design(setup: Setup) -> Array:
 
     Evaluations that are known already stand for as many of the uniform points.
     """
-    rest = max(setup.n_init - setup.known - len(setup.starts), 0)
-    uniform = generator(setup.seed, "design").random((rest, setup.dim))
+    rest = max(setup.n_init - setup.n_known - len(setup.starts), 0)
+    uniform = setup.uniform(generator(setup.seed, "design"), rest)
     return np.concatenate([setup.starts.reshape(-1, setup.dim), uniform])
 
 
@@ -64,7 +64,7 @@ class QueuedMethod(Method):
         self._queue = [(u, "init") for u in self._uniform(max(self.setup.n_init, 1))]
 
     def _uniform(self, count: int) -> Array:
-        return generator(self.setup.seed, "uniform", self.archive.size).random((count, self.setup.dim))
+        return self.setup.uniform(generator(self.setup.seed, "uniform", self.archive.size), count)
 
     def _queue_state(self) -> dict[str, Any]:
         """Return version, iteration and queue as JSON values."""

@@ -173,7 +173,7 @@ class CallbackSolver(ModelFree):
         if self.restarts == 0 or self._improved(best):
             self._incumbent = best
             return self.archive.u[best].copy(), best
-        return generator(self.setup.seed, "restart", self.restarts).random(self.setup.dim), None
+        return self.setup.uniform(generator(self.setup.seed, "restart", self.restarts), 1)[0], None
 
     def _improved(self, best: int) -> bool:
         """Whether the best point is clearly better than before the run: in violation, else in objective."""

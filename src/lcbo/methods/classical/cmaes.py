@@ -53,7 +53,7 @@ class Cmaes(ModelFree):
                 self._learn()
                 if self._strategy.stop():
                     self.restarts += 1
-                    self._begin(generator(self.setup.seed, "restart", self.restarts).random(self.setup.dim))
+                    self._begin(self.setup.uniform(self._rng(), 1)[0])
             self._lagrangian.finding_feasible |= self._enters_tail()
             self._population = self._strategy.ask()
         return [np.clip(u, 0.0, 1.0) for u in self._population]
@@ -92,21 +92,28 @@ class Cmaes(ModelFree):
         return self._in_tail
 
     def _learn(self) -> None:
-        pairs = [self._pair(id) for id in self.batch]
-        if self.setup.terms:
+        pairs = [self._pair(id, u) for id, u in zip(self.batch, self._population, strict=True)]
+        if len(pairs[0][1]):
             self._strategy.tell(self._population, [self._lagrangian(pair) for pair in pairs])
             self._lagrangian.update(self._strategy)
         else:
             self._strategy.tell(self._population, [objective for objective, _ in pairs])
 
-    def _pair(self, id: int) -> tuple[float, Array]:
-        """Scaled objective and inequalities ``g <= 0`` of an ended proposal."""
+    def _rng(self) -> np.random.Generator:
+        return generator(self.setup.seed, "restart", self.restarts)
+
+    def _pair(self, id: int, u: Array) -> tuple[float, Array]:
+        """Scaled objective and inequalities ``g <= 0`` of an ended proposal for a point.
+
+        What was evaluated meets the known conditions; what they are at the point itself leads back to them.
+        """
         objective, terms = self.values(id)
         conditions = self.setup.terms
         equality = conditions.equality
         tol = (conditions.tol / self.scale[conditions.rows])[equality]
         h = terms[equality]
-        return objective, np.concatenate([terms[~equality], h - tol, -h - tol])
+        known = [] if self.setup.domain is None else [self.setup.domain.values(np.clip(u, 0.0, 1.0))]
+        return objective, np.concatenate([terms[~equality], h - tol, -h - tol, *known])
 
 
 def _quiet(cma: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from lcbo.methods.classical.options import SlsqpOptions
 from lcbo.methods.protocol import Array, Setup
 from lcbo.scaling import Scaling
 from lcbo.terms import Terms
+
+if TYPE_CHECKING:
+    from lcbo.problem.domain import Domain
 
 _LENGTHS = (1e-6, 0.2)  # of a difference: the least, also the one without noise, and the largest
 _REPEATS, _REPEATS_SHARE = 4, 25  # repeats of the first point: at most so many, and this part of the budget
@@ -62,7 +65,8 @@ class Slsqp(CallbackSolver):
     def _solve(self, start: Array) -> Solve:
         if self._length is None:
             self._length = self._length_for_the_noise()
-        return partial(_run, start, self.setup.terms, self._margin, self.options, self._length)
+        setup = self.setup
+        return partial(_run, start, setup.terms, self._margin, self.options, self._length, setup.domain)
 
     def _start(self) -> tuple[Array, int | None]:
         """As of all solvers, but a run with a wide margin is followed by a narrower one from the best."""
@@ -157,8 +161,8 @@ class _EndError(Exception):
 class _Functions:
     """Objective and terms with their slopes; the last of each are kept."""
 
-    def __init__(self, length: float, evaluate: Evaluate) -> None:
-        self._length, self._evaluate = length, evaluate
+    def __init__(self, length: float, evaluate: Evaluate, domain: Domain | None = None) -> None:
+        self._length, self._evaluate, self._domain = length, evaluate, domain
         self._at = self._slopes_at = np.empty(0)
         self._value: Value = (np.nan, self._at)
         self._slopes: tuple[Array, Array] = (self._at, self._at)
@@ -184,6 +188,8 @@ class _Functions:
         """
         if all(np.isnan(outcomes).all() for outcomes in self._evaluate(u[None, :])):
             raise _EndError
+        if self._domain is not None:
+            return self._allowed_differences(u, self._domain)
         dim, away = len(u), np.where(u + self._length > 1.0, -1.0, 1.0)
         slopes = self._toward(u, away, np.arange(dim))
         again = np.flatnonzero(np.isnan(slopes).any(0) & (u - self._length >= 0.0) & (away > 0.0))
@@ -191,6 +197,24 @@ class _Functions:
             other = self._toward(u, -away, again)
             slopes[:, again] = np.where(np.isnan(slopes[:, again]), other, slopes[:, again])
         slopes = np.nan_to_num(slopes, nan=0.0)
+        return slopes[0], slopes[1:]
+
+    def _allowed_differences(self, u: Array, domain: Domain) -> tuple[Array, Array]:
+        """Differences to points that known conditions allow; of directions they forbid the slope is 0."""
+        u = domain.nearest(u)
+        steps = self._length * np.eye(len(u))
+        forward = domain.contains(np.clip(u + steps, 0.0, 1.0)) & (u + self._length <= 1.0)
+        backward = domain.contains(np.clip(u - steps, 0.0, 1.0)) & (u - self._length >= 0.0)
+        away = np.where(forward | ~backward, 1.0, -1.0)
+        points = np.concatenate([u[None, :], domain.nearest(np.clip(u + away[:, None] * steps, 0.0, 1.0))])
+        objective, terms = self._evaluate(points)
+        rows = np.column_stack([objective, terms])
+        moves, changes = points[1:] - u, rows[1:] - rows[0]
+        slopes = np.zeros((changes.shape[1], len(u)))
+        for row, change in enumerate(changes.T):
+            known = ~np.isnan(change)
+            if known.any():
+                slopes[row] = np.linalg.lstsq(moves[known], change[known], rcond=1e-6)[0]
         return slopes[0], slopes[1:]
 
     def _toward(self, u: Array, away: Array, axes: NDArray[np.intp]) -> Array:
@@ -205,14 +229,20 @@ class _Functions:
 
 
 def _run(
-    start: Array, terms: Terms, margin: float, options: SlsqpOptions, length: float, evaluate: Evaluate
+    start: Array,
+    terms: Terms,
+    margin: float,
+    options: SlsqpOptions,
+    length: float,
+    domain: Domain | None,
+    evaluate: Evaluate,
 ) -> None:
     """Solve with inequalities tightened by the margin, the objective scaled for a first step of ``radius``.
 
     SLSQP begins with the unit matrix for the curvature, so its first step is the gradient. It takes a sum of
     violations below its precision for none, hence a precision below a wide margin.
     """
-    at, equal = _Functions(length, evaluate), terms.equality
+    at, equal = _Functions(length, evaluate, domain), terms.equality
 
     def conditions(
         of: Callable[[Array], tuple[Any, Array]], which: NDArray[np.bool_], sign: float, shift: float
@@ -228,6 +258,9 @@ def _run(
         for kind, which, sign, shift in (("eq", equal, 1.0, 0.0), ("ineq", ~equal, -1.0, margin))
         if which.any()
     ]
+
+    if domain is not None and len(domain.values(domain.inside)):
+        constraints.append(_known(domain))
 
     def objective(u: Array) -> float:
         return factor * float(at.value(u)[0])
@@ -250,3 +283,11 @@ def _run(
         )
     except _EndError:
         return
+
+
+def _known(domain: Domain) -> dict[str, Any]:
+    """Return known conditions as a constraint of SLSQP, which differentiates those that are not linear."""
+    if not domain.linear:
+        return {"type": "ineq", "fun": lambda u: -domain.values(np.clip(u, 0.0, 1.0))}
+    rows, limits = domain.rows
+    return {"type": "ineq", "fun": lambda u: limits - rows @ u, "jac": lambda _: -rows}

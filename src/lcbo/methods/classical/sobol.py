@@ -27,6 +27,15 @@ class Sobol(ModelFree):
     def further(self, count: int) -> list[Array]:
         """Return the next ``count`` points of the sequence."""
         while len(self._drawn) < count:
-            self._drawn += list(self._sequence.random(_BLOCK))
+            self._drawn += list(self._allowed(self._sequence.random(_BLOCK)))
         points, self._drawn = self._drawn[:count], self._drawn[count:]
         return points
+
+    def _allowed(self, points: Array) -> Array:
+        """Return those points that known conditions allow; where that is none, random ones in their place."""
+        domain = self.setup.domain
+        if domain is None:
+            return points
+        met = domain.contains(points)
+        rng = generator(self.setup.seed, "sobol", self._sequence.num_generated)
+        return points[met] if met.any() else domain.sample(rng, _BLOCK)

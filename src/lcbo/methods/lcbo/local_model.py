@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ from lcbo.models.repeats import Repeats
 from lcbo.steps.step import LocalPosterior
 from lcbo.terms import Terms
 from lcbo.types import Array
+
+if TYPE_CHECKING:
+    from lcbo.problem.domain import Domain
 
 EVIDENCE_POINTS = 4, 200  # per variable, and at most: what warp and kernel are chosen on
 LEAST_WINDOW = 12  # evaluations, for problems of few variables
@@ -90,6 +93,7 @@ class LocalModel:
         repeats: Repeats,
         terms: Terms,
         options: LcboOptions,
+        domain: Domain | None = None,
     ) -> None:
         self.builder = builder
         self.repeats = repeats  # what the whole run knows about the noise
@@ -101,6 +105,7 @@ class LocalModel:
         self._window = window
         self._terms = terms
         self._options = options
+        self._domain = domain
         auto = options.kernel == "auto"
         self._kernels = KERNELS if auto else (options.kernel,)
         self._choice = PLAIN if auto else Choice(PLAIN.power, options.kernel)
@@ -224,8 +229,19 @@ class LocalModel:
             scale=scaling.std[rows],
             noise=self.noise()[rows],
             **(self._curvature(x) if self._options.step == "linearized" else {}),
+            limits=self._limits(z),
         )
         return self._walled(local) if self._options.avoid_failures else local
+
+    def _limits(self, z: Array) -> tuple[Array, Array] | None:
+        """Known conditions linearized at a point of the working cube, over the lengths of their slopes."""
+        if self._domain is None:
+            return None
+        u = self.frame.warp.straight(z)
+        values, slopes = self._domain.limits(u)
+        slopes = slopes / self.frame.warp.slope(u)
+        norms = np.maximum(np.linalg.norm(slopes, axis=1), 1e-300)
+        return values / norms, slopes / norms[:, None]
 
     def _curvature(self, x: Tensor) -> dict[str, Any]:
         """Second derivatives of the means in the working cube, trusted where there is no noise.

@@ -52,7 +52,9 @@ class Lcbo(QueuedMethod):
         kernel = PLAIN.kernel if options.kernel == "auto" else options.kernel
         builder = window_builder(setup, options, kernel, average_repeats=options.average_repeats)
         repeats = Repeats(setup.noise_var)
-        self.model = LocalModel(self.archive, self.window, builder, repeats, setup.terms, options)
+        self.model = LocalModel(
+            self.archive, self.window, builder, repeats, setup.terms, options, setup.domain
+        )
         self.step = STEPS[options.step](options)
         explorer = make_explorer(options.explorer, options.explorer_options)
         self.explore = Exploration(explorer, self.model, self.step, self.archive, setup, options)
@@ -110,7 +112,8 @@ class Lcbo(QueuedMethod):
         if back is not None:
             self.step.failed()
             if not self.options.avoid_failures:
-                return back if self.integers is None else self.integers.back(here, back)
+                back = back if self.integers is None else self.integers.back(here, back)
+                return back if self.setup.domain is None else replace(back, u=self.setup.snapped(back.u))
             # From the last good point, with what the failures taught.
             here = Iterate.start(self.setup.snapped(here.u - here.step))
         used, budget = self.setup.spent + self.archive.n_proposed, self.setup.budget
@@ -123,6 +126,7 @@ class Lcbo(QueuedMethod):
             best = self.archive.u[self.best(self.basins.starts[-1])]
             jumped = self.integers.jump(here.u, local, reach, best)
             if jumped is not None:
+                jumped = jumped if self.setup.domain is None else self.setup.snapped(jumped)
                 self.step.jumped(float(np.linalg.norm(warp.bent(jumped) - local.u)))
                 return Iterate(jumped, jumped - here.u)
             local = replace(local, held=self.integers.mask)
@@ -156,7 +160,10 @@ class Lcbo(QueuedMethod):
         self.model.leave()
         self.step.restart()
         points = self._uniform(max(self.setup.n_init, 1))
-        self._queue = [(u, "init") for u in self.basins.begin(points, self.model.frame.warp)]
+        design = self.basins.begin(points, self.model.frame.warp)
+        if self.setup.domain is not None:
+            design = self.setup.domain.pulled(design, self.archive.u[self.best()])
+        self._queue = [(u, "init") for u in design]
         self.iterate = None
         self._open_ids = []
 

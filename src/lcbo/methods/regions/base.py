@@ -147,6 +147,11 @@ class TrustRegionMethod(ModelBased):
         self.iteration += 1
         self._queue = [(u, "explore") for u in self._chosen(self.batch_size)]
 
+    def _allowed(self, z: Tensor, center: Tensor) -> Tensor:
+        """Candidates, ``p x d``, those that break a known condition moved towards the center."""
+        domain = self.setup.domain
+        return z if domain is None else to_tensor(domain.pulled(to_array(z), to_array(center)), z)
+
     def _record(self, kind: str, length: float) -> None:
         evaluations = int((self.archive.status != PENDING).sum()) - self.archive.n_included
         self.diagnostics.append(RegionEvent(kind, length, self.iteration, evaluations))

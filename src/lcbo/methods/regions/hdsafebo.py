@@ -46,6 +46,7 @@ class HdSafeBo(TrustRegionMethod):
         length = self.region.length
         while True:
             z = sobol(Box.around(center, 0.5 * length), max(self.options.n_candidates, count), rng)
+            z = self._allowed(z, center)
             safe = optimistic(model.gp, z, terms, self.options.beta)
             if int(safe.sum()) >= count:
                 z = z[safe]

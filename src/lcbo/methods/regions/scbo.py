@@ -49,6 +49,7 @@ class Scbo(TrustRegionMethod):
         """Return one candidate per joint draw of all outputs."""
         box = Box.around(center, 0.5 * self.region.length)
         z = masked(sobol(box, max(self.options.n_candidates, count), rng), center, self.perturbation, rng)
+        z = self._allowed(z, center)
         draws = self.sampler(model.gp, z, count, rng)
         violation = terms.violation(draws, axis=-2).sum(-2)
         return z[picks(draws[:, 0], violation)]

@@ -112,7 +112,8 @@ class GlobalSearch(ModelBased):
         for left in range(count, 0, -1):
             self.iteration += 1
             rng = generator(self.setup.seed, "acquisition", self.archive.size)
-            u = self._maximizer(self.acquisition(Predictor(gp, inverse), scaled, best), near[None], rng)
+            acquisition = self.acquisition(Predictor(gp, inverse), scaled, best)
+            u = self._maximizer(acquisition, near[None], rng, self.setup.domain)
             if self.setup.grid is not None and self.setup.deterministic:
                 u = self._another(u)
             proposals.append(self._propose(u, "explore"))
