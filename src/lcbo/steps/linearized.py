@@ -198,19 +198,37 @@ def linearized_step(
         step = solution.step
         if solution.violation <= before + 1e-9:
             break
-    if local.bends is not None and believed is not None and curvature is not None:
-        pressure = np.zeros(len(norms))
-        pressure[useful] = solution.multipliers[: int(useful.sum())]
-        pressure = np.where(np.abs(pressure) > UNPRESSED, pressure * believed, 0.0)
-        if 0.0 < np.abs(pressure).max(initial=0.0) < BALANCED:
-            weights = np.divide(pressure * length, norms, out=np.zeros(len(norms)), where=useful)
-            assert local.hessian is not None
-            curvature = convex_part(local.hessian + local.bends.weighed(weights)) * (radius / length)
-            bent = elastic_step(unit(local.objective), rows, offset, two_sided, *box, each, curvature)
-            if bent.violation <= max(solution.violation, before) + 1e-9:
-                step = bent.step
+    bent = None if believed is None else _lagrangian(local, solution.multipliers, believed)
+    if bent is not None:
+        curvature = bent * (radius / length)
+        second = elastic_step(unit(local.objective), rows, offset, two_sided, *box, each, curvature)
+        if second.violation <= max(solution.violation, before) + 1e-9:
+            step = second.step
     displacement: Array = np.clip(u + radius * step, 0.0, 1.0) - u
     return displacement
+
+
+def _lagrangian(local: LocalPosterior, multipliers: Array, believed: Array) -> Array | None:
+    """Return the convex part of the Lagrangian's second derivatives, ``d x d``.
+
+    ``None`` where no term bends it: the curvature is that of the objective.
+
+    Args:
+        local: posterior at the iterate.
+        multipliers: of the terms that have a slope, for slopes of length 1, then those of other rows.
+        believed: ``T``, share of the terms' second derivatives.
+    """
+    if local.hessian is None or local.bends is None:
+        return None
+    norms, length = np.linalg.norm(local.slopes, axis=1), float(np.linalg.norm(local.objective))
+    useful = norms > 0.0
+    pressure = np.zeros(len(norms))
+    pressure[useful] = multipliers[: int(useful.sum())]
+    pressure = np.where(np.abs(pressure) > UNPRESSED, pressure * believed, 0.0)
+    if not 0.0 < np.abs(pressure).max(initial=0.0) < BALANCED or length == 0.0:
+        return None
+    weights = np.divide(pressure * length, norms, out=np.zeros(len(norms)), where=useful)
+    return convex_part(local.hessian + local.bends.weighed(weights))
 
 
 def convex_part(hessian: Array) -> Array:
