@@ -29,7 +29,7 @@ def invoke(*arguments):
 
 def test_help_names_every_command():
     text = invoke("--help")
-    assert len(COMMANDS) == 15
+    assert len(COMMANDS) == 16
     for command in COMMANDS:
         assert re.search(rf"\b{command}\b", text)
     assert "Exit codes" in text

@@ -89,7 +89,7 @@ def test_a_noisy_run_explores_with_one_more_point_and_a_longer_window() -> None:
     batches = run(method, 6, noisy(0.1))
     assert roles(batches[1]) == ["iterate"] * 5 + ["explore"] * 3
     assert roles(batches[2]) == ["iterate"] + ["explore"] * 4
-    assert (method.regime.level, method.window.size) == (1.0, 6 * DIM)
+    assert (method.regime.level, method.window.size) == (1.0, 8 * DIM)
 
 
 @pytest.mark.parametrize(("noise_var", "repeats", "explored"), [(0.0, 0, 3), (0.01, 1, 4)])

@@ -49,7 +49,7 @@ def test_window_size(per_variable: float | None, limit: int | None, size: int | 
     assert recent.tolist() == list(range(20))[-size if size else 0 :]
 
 
-@pytest.mark.parametrize(("level", "size"), [(0.0, 12), (0.5, 18), (1.0, 24)])
+@pytest.mark.parametrize(("level", "size"), [(0.0, 12), (0.5, 22), (1.0, 32)])
 def test_window_of_its_own_choice_grows_with_the_noise(level: float, size: int) -> None:
     assert window_of(4, "auto", None, level).size == size
     assert window_of(4, "auto", 13, level).size == min(size, 13)
@@ -74,7 +74,7 @@ def test_noise_level_is_that_of_repeats_over_the_scatter_of_the_window(
     mine, other = NoiseRegime(), NoiseRegime()
     mine.decide(told.y, repeats)
     assert mine.level == pytest.approx(level, abs=1e-12)
-    assert mine.window == pytest.approx(3.0 + 3.0 * level)
+    assert mine.window == pytest.approx(3.0 + 5.0 * level)
     assert mine.explore in ({3, 4} if level == 0.5 else {explore})
     other.restore(json.loads(json.dumps(mine.state())))
     assert other.level == mine.level

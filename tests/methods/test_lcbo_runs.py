@@ -52,9 +52,9 @@ def power(method: Lcbo) -> float:
 
 def test_a_run_with_poles_bends_its_variables_and_goes_on_bit_for_bit() -> None:
     """After every batch a method restored from state and calls asks for the same points."""
-    method, calls, powers, grown = make(seed=2), list[Call](), [0.0], 0
+    method, calls, powers, grown = make(seed=7), list[Call](), [0.0], 0
     while method.archive.size < 70:
-        again = make(seed=2)
+        again = make(seed=7)
         again.restore(json.loads(json.dumps(method.state())), calls)
         batch, same = method.ask(), again.ask()
         assert [p.id for p in batch] == [p.id for p in same]
@@ -70,7 +70,7 @@ def test_a_run_with_poles_bends_its_variables_and_goes_on_bit_for_bit() -> None:
             calls += [proposal, Outcome(proposal.id, y)]
             method.tell(proposal.id, y)
         chosen, theirs = method.recommend(), None
-        again = make(seed=2)
+        again = make(seed=7)
         again.restore(json.loads(json.dumps(method.state())), calls)
         theirs = again.recommend()
         assert (chosen is None) == (theirs is None)
