@@ -31,6 +31,7 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
     "hdsafebo": {"n_candidates": 64, "fit_every": 8},
     "cei": FEW_STEPS,
     "epbo": FEW_STEPS,
+    "logcei": {"fit_every": 8, "optimizer_options": {"starts": 2, "steps": 5, "raw": 16}, "n_draws": 4},
     "cmaes": {"popsize": 5},
 }
 EXEMPT = {("lcbo-theory", "units_do_not_matter")}  # the theorem's schedules are in the problem's own units

@@ -26,7 +26,7 @@ from lcbo.methods.classical.options import (
 from lcbo.methods.lcbo.options import LcboOptions, paper_preset, theory_preset
 from lcbo.methods.protocol import Method, MethodSpec, Setup
 from lcbo.methods.regions.options import HdsafeboOptions, ScboOptions
-from lcbo.methods.search.options import EpboOptions, GlobalOptions
+from lcbo.methods.search.options import EpboOptions, GlobalOptions, LogceiOptions
 from lcbo.models.options import ModelOptions
 from lcbo.text import shown
 
@@ -37,6 +37,7 @@ SUMMARIES = {
     "scbo": "SCBO: constrained Thompson sampling in a trust region, large batches",
     "hdsafebo": "HDsafeBO without embedding: Thompson sampling in the optimistic safe part of a trust region",
     "cei": "constrained expected improvement over the whole cube, one point at a time",
+    "logcei": "CEI as a BoTorch user runs it: learned model, bilog, noisy expected improvement, L-BFGS",
     "epbo": "exact penalty of optimistic violations over the whole cube, one point at a time",
     "cobyqa": "SciPy's COBYQA: trust-region SQP on quadratic models, sequential, for functions without noise",
     "cobyla": "SciPy's COBYLA: trust region on linear models, sequential",
@@ -72,6 +73,7 @@ _ENTRIES = (
     _entry("scbo", "regions.scbo:Scbo", ScboOptions),
     _entry("hdsafebo", "regions.hdsafebo:HdSafeBo", HdsafeboOptions, supports_equality=False),
     _entry("cei", "search.cei:Cei", GlobalOptions),
+    _entry("logcei", "search.logcei:LogCei", LogceiOptions),
     _entry("epbo", "search.epbo:Epbo", EpboOptions),
     _entry("cobyqa", "classical.scipy_solvers:Cobyqa", CobyqaOptions, sequential=True),
     _entry("cobyla", "classical.scipy_solvers:Cobyla", CobylaOptions, sequential=True),

@@ -293,6 +293,24 @@ class BatchedGP:
         known = residual.squeeze(-1) + self.hyper.mean[:, None]
         return self.conditioned(z).with_targets(torch.cat([known, y], -1))
 
+    def imagined(self, normal: Tensor) -> tuple[Tensor, Tensor]:
+        """Outputs drawn jointly at the last ``k`` points, and the weights alpha given each draw.
+
+        Those points must be pending: conditioned on, with outcomes equal to the mean. With C the corner of L
+        that is theirs, a draw is ``mean + C e``, and it changes alpha by ``L^-T [0; e]``.
+
+        Args:
+            normal: ``B x k x S`` standard normal numbers e.
+
+        Returns:
+            Draws ``B x k x S``, and weights ``B x n x S``.
+        """
+        k, n = normal.shape[1], len(self.u)
+        corner = self.factor[:, n - k :, n - k :]
+        draws = self.mean(self.u[n - k :])[..., None] + corner @ normal
+        beside = normal.new_zeros(len(normal), n - k, normal.shape[2])
+        return draws, self.alpha[..., None] + self.unwhiten(torch.cat([beside, normal], 1))
+
     def posterior(self, u: Tensor) -> Posterior:
         """Joint Gaussian over value and gradient of every output at one point.
 

@@ -55,7 +55,8 @@ class ScboOptions(RegionOptions):
         perturbation: probability with which a candidate moves a coordinate away from the center, at least
             one always; ``None``: ``min(1, 20 / d)``.
         transforms: ``zscore``, or before it ``bilog`` of the constraints, or ``original``: that and a
-            Gaussian copula of the objective, as in the SCBO paper.
+            Gaussian copula of the objective, as in the SCBO paper; ``scaled-bilog`` is ``bilog`` in units of
+            the median distance from the threshold.
     """
 
     perturbation: float | None = None  # paper, Table 1: min(1, 20 / d)
