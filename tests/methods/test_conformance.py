@@ -29,6 +29,7 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
     "lcbo-theory": {"repeats": 1, "explore": 2, "explorer": "fast", "eta": Power(0.1, -0.5)},
     "scbo": {"n_candidates": 64, "fit_every": 8},
     "hdsafebo": {"n_candidates": 64, "fit_every": 8},
+    "furbo": {"n_candidates": 64, "fit_every": 8, "inspectors_per_dim": 50},
     "cei": FEW_STEPS,
     "epbo": FEW_STEPS,
     "logcei": {"fit_every": 8, "optimizer_options": {"starts": 2, "steps": 5, "raw": 16}, "n_draws": 4},

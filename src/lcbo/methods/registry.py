@@ -25,7 +25,7 @@ from lcbo.methods.classical.options import (
 )
 from lcbo.methods.lcbo.options import LcboOptions, paper_preset, theory_preset
 from lcbo.methods.protocol import Method, MethodSpec, Setup
-from lcbo.methods.regions.options import HdsafeboOptions, ScboOptions
+from lcbo.methods.regions.options import FurboOptions, HdsafeboOptions, ScboOptions
 from lcbo.methods.search.options import EpboOptions, GlobalOptions, LogceiOptions
 from lcbo.models.options import ModelOptions
 from lcbo.text import shown
@@ -35,6 +35,7 @@ SUMMARIES = {
     "lcbo-paper": "the paper's Algorithm 1 with the settings of its Table 1",
     "lcbo-theory": "the theorem's schedules: growing batches, fixed true hyperparameters, no local box",
     "scbo": "SCBO: constrained Thompson sampling in a trust region, large batches",
+    "furbo": "FuRBO: constrained Thompson sampling where inspectors of the model see feasible and good points",
     "hdsafebo": "HDsafeBO without embedding: Thompson sampling in the optimistic safe part of a trust region",
     "cei": "constrained expected improvement over the whole cube, one point at a time",
     "logcei": "CEI as a BoTorch user runs it: learned model, bilog, noisy expected improvement, L-BFGS",
@@ -71,6 +72,7 @@ _ENTRIES = (
     _entry("lcbo-paper", "lcbo.method:Lcbo", LcboOptions, paper_preset),
     _entry("lcbo-theory", "lcbo.method:Lcbo", LcboOptions, theory_preset, shown_dim=8),
     _entry("scbo", "regions.scbo:Scbo", ScboOptions),
+    _entry("furbo", "regions.furbo:Furbo", FurboOptions),
     _entry("hdsafebo", "regions.hdsafebo:HdSafeBo", HdsafeboOptions, supports_equality=False),
     _entry("cei", "search.cei:Cei", GlobalOptions),
     _entry("logcei", "search.logcei:LogCei", LogceiOptions),

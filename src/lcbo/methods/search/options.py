@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lcbo.checks import MOST_POINTS, above_zero, choice, integer, mapping, number
-from lcbo.models.options import TRANSFORMS, LearnedModelOptions
+from lcbo.models.options import LENGTHSCALE_PRIORS, TRANSFORMS, LearnedModelOptions
 from lcbo.steps.schedules import Growth, Schedule, at
 
 # The settings of the maximizers, whose module would load SciPy to list the methods.
@@ -22,8 +22,8 @@ class GlobalOptions(LearnedModelOptions):
         optimizer: ``adam`` (projected, from uniform starts) or ``lbfgs`` (from the best of many Sobol points
             and of a cloud around the best observed point).
         optimizer_options: ``starts``, ``steps``, and ``rate`` of ``adam`` or ``raw`` of ``lbfgs``.
-        lengthscale_prior: ``paper``, Gamma(3, 3), or ``dimension``, BoTorch's
-            LogNormal(sqrt 2 + ln(d) / 2, sqrt 3), whose lengthscales grow with the dimension.
+        lengthscale_prior: ``paper``, Gamma(3, 3), ``dimension``, BoTorch's
+            LogNormal(sqrt 2 + ln(d) / 2, sqrt 3), whose lengthscales grow with the dimension, or ``flat``.
         transforms: ``zscore``, or before it ``bilog`` of the constraints, or ``original``: that and a
             Gaussian copula of the objective, as in the SCBO paper; ``scaled-bilog`` is ``bilog`` in units of
             the median distance from the threshold.
@@ -44,7 +44,7 @@ class GlobalOptions(LearnedModelOptions):
                 above_zero(argument, value)
             else:
                 integer(argument, value, least=2 if name == "raw" else 1, most=MOST_POINTS)
-        choice("options, lengthscale_prior", self.lengthscale_prior, ("paper", "dimension"))
+        choice("options, lengthscale_prior", self.lengthscale_prior, LENGTHSCALE_PRIORS)
         choice("options, transforms", self.transforms, TRANSFORMS)
 
 
@@ -81,6 +81,7 @@ class LogceiOptions(GlobalOptions):
     ard: bool = True
     learn_noise: bool = True
     optimizer: str = "lbfgs"
+    optimizer_options: Mapping[str, Any] = field(default_factory=lambda: {"starts": 8, "steps": 30})
     lengthscale_prior: str = "dimension"  # BoTorch's since 0.12
     transforms: str = "scaled-bilog"  # SCBO's paper, freed of units
     fit_growth: float = 0.05  # ours: a fit of 25 lengthscales on 1000 points takes half a minute
