@@ -30,6 +30,7 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
     "scbo": {"n_candidates": 64, "fit_every": 8},
     "hdsafebo": {"n_candidates": 64, "fit_every": 8},
     "furbo": {"n_candidates": 64, "fit_every": 8, "inspectors_per_dim": 50},
+    "bayesqp": {"fit_every": 2, "n_candidates": 16},
     "cei": FEW_STEPS,
     "epbo": FEW_STEPS,
     "logcei": {"fit_every": 8, "optimizer_options": {"starts": 2, "steps": 5, "raw": 16}, "n_draws": 4},

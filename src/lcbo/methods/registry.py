@@ -27,6 +27,7 @@ from lcbo.methods.lcbo.options import LcboOptions, paper_preset, theory_preset
 from lcbo.methods.protocol import Method, MethodSpec, Setup
 from lcbo.methods.regions.options import FurboOptions, HdsafeboOptions, ScboOptions
 from lcbo.methods.search.options import EpboOptions, GlobalOptions, LogceiOptions
+from lcbo.methods.sqp.options import BayesqpOptions
 from lcbo.models.options import ModelOptions
 from lcbo.text import shown
 
@@ -37,6 +38,7 @@ SUMMARIES = {
     "scbo": "SCBO: constrained Thompson sampling in a trust region, large batches",
     "furbo": "FuRBO: constrained Thompson sampling where inspectors of the model see feasible and good points",
     "hdsafebo": "HDsafeBO without embedding: Thompson sampling in the optimistic safe part of a trust region",
+    "bayesqp": "BayeSQP: quadratic subproblems with margins for uncertain values and slopes, line searches",
     "cei": "constrained expected improvement over the whole cube, one point at a time",
     "logcei": "CEI as a BoTorch user runs it: learned model, bilog, noisy expected improvement, L-BFGS",
     "epbo": "exact penalty of optimistic violations over the whole cube, one point at a time",
@@ -74,6 +76,7 @@ _ENTRIES = (
     _entry("scbo", "regions.scbo:Scbo", ScboOptions),
     _entry("furbo", "regions.furbo:Furbo", FurboOptions),
     _entry("hdsafebo", "regions.hdsafebo:HdSafeBo", HdsafeboOptions, supports_equality=False),
+    _entry("bayesqp", "sqp.bayesqp:BayeSqp", BayesqpOptions),
     _entry("cei", "search.cei:Cei", GlobalOptions),
     _entry("logcei", "search.logcei:LogCei", LogceiOptions),
     _entry("epbo", "search.epbo:Epbo", EpboOptions),

@@ -266,6 +266,11 @@ class GrowingBuilder(Builder):
         return Model(gp.with_targets(torch.cat([old.y, new.y], -1)), scaling)
 
     @property
+    def built(self) -> bool:
+        """Whether there has been a model."""
+        return self._base_ids is not None
+
+    @property
     def base(self) -> BatchedGP:
         """The model of the points known at the last fit: the leading block of the latest model."""
         assert self._base is not None

@@ -116,12 +116,14 @@ class Posterior:
         var: ``B`` variances of the noise-free values.
         gradient: ``B x d``.
         gradient_cov: ``B x d x d``.
+        value_gradient_cov: ``B x d``, between value and gradient.
     """
 
     mean: Tensor
     var: Tensor
     gradient: Tensor
     gradient_cov: Tensor
+    value_gradient_cov: Tensor
 
 
 @dataclass(frozen=True)
@@ -328,6 +330,7 @@ class BatchedGP:
             var=(self.hyper.outputscale - value.square().sum(-1)).clamp_min(0.0),
             gradient=(self.alpha[:, None, :] @ slope).squeeze(-2),
             gradient_cov=self.prior_gradient_cov(len(u)) - tangent.transpose(-1, -2) @ tangent,
+            value_gradient_cov=-(value[:, None, :] @ tangent).squeeze(-2),
         )
 
     def trend_gradient(self, u: Tensor, slope_var: float) -> tuple[Tensor, Tensor]:
