@@ -58,6 +58,8 @@ def test_method_passes(method: str, check: Check) -> None:
                  "kernel": "matern52", "ard": True, "learn_noise": True}),
         ("cei", {"transforms": "original", "fit_every": 1}),
         ("epbo", {"transforms": "bilog", "fit_every": 2}),
+        ("logcei", {"fit_every": 1, "fit_growth": 0.0}),
+        ("furbo", {"batch": 1, "fit_every": 2, "length": (0.1, 0.09, 0.1), "failure_tolerance": 1}),
     ],
 )  # fmt: skip
 def test_resumed_run_goes_on_whatever_the_options(method: str, options: Mapping[str, Any]) -> None:

@@ -28,8 +28,8 @@ def inspectors(center: Tensor, radius: float, count: int, rng: np.random.Generat
 def ranking(mean: Array, terms: Terms) -> Array:
     """Order of points by feasibility and objective, best first: ``p`` indices.
 
-    Each condition is in units of its largest absolute value over the points; a point's violation is that of its
-    worst condition. Points without violation come first, by objective, then the others by violation.
+    Each condition is in units of its largest absolute value over the points; a point's violation is that of
+    its worst condition. Points without violation come first, by objective, then the others by violation.
 
     Args:
         mean: ``p x B`` outputs.

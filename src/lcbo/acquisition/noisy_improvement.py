@@ -2,9 +2,9 @@
 
     log NEI(u) = log mean_s ( E[max(0, best_s - f(u)) | draw s] prod_i P(low_i <= c_i(u) <= high_i | draw s) )
 
-A draw fixes the outputs at the points that may be the incumbent; ``best_s`` is the least objective among those
-it makes feasible. Given the draw, everything is closed form. Under noise a lucky observation does not raise the
-bar, and a point that is evaluated again gains nothing once its value is known.
+A draw fixes the outputs at the points that may be the incumbent; ``best_s`` is the least objective among
+those it makes feasible. Given the draw, everything is closed form. Under noise a lucky observation does not
+raise the bar, and a point that is evaluated again gains nothing once its value is known.
 """
 
 from __future__ import annotations

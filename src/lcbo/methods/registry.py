@@ -36,7 +36,7 @@ SUMMARIES = {
     "lcbo-paper": "the paper's Algorithm 1 with the settings of its Table 1",
     "lcbo-theory": "the theorem's schedules: growing batches, fixed true hyperparameters, no local box",
     "scbo": "SCBO: constrained Thompson sampling in a trust region, large batches",
-    "furbo": "FuRBO: constrained Thompson sampling where inspectors of the model see feasible and good points",
+    "furbo": "FuRBO: constrained Thompson sampling in a region found by inspectors of the model",
     "hdsafebo": "HDsafeBO without embedding: Thompson sampling in the optimistic safe part of a trust region",
     "bayesqp": "BayeSQP: quadratic subproblems with margins for uncertain values and slopes, line searches",
     "cei": "constrained expected improvement over the whole cube, one point at a time",

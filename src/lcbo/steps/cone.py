@@ -3,13 +3,13 @@
     minimize    g.p + p'Hp / 2 + q_0 |F_0 [1; p]| + w sum_i t_i
     subject to  b_i + a_i.p + q_i |F_i [1; p]| <= t_i,   t >= 0,   low <= p <= high
 
-With ``F'F`` the joint covariance of an output's value and gradient, ``|F [1; p]|`` is the standard deviation of
-its linear prediction at the end of the step p. The rows are elastic, so there always is a solution.
+With ``F'F`` the joint covariance of an output's value and gradient, ``|F [1; p]|`` is the standard deviation
+of its linear prediction at the end of the step p. The rows are elastic, so there always is a solution.
 
 It is solved as a cone program, ``minimize c.x + x'Px / 2`` with ``Gx + s = h`` and s in a cone: nonnegative
 numbers and vectors ``(s_0, s_1)`` with ``s_0 >= |s_1|``. A primal-dual interior-point method moves s and its
-multiplier z with Nesterov and Todd's scaling W, for which ``W z = W^-1 s = v`` [Vandenberghe, "The CVXOPT linear
-and quadratic cone program solvers", 2010]. Each round solves ``(P + G' W^-2 G) dx = ...``, where
+multiplier z with Nesterov and Todd's scaling W, for which ``W z = W^-1 s = v`` (Vandenberghe, *The CVXOPT
+linear and quadratic cone program solvers*, 2010). Each round solves ``(P + G' W^-2 G) dx = ...``, where
 
     W^-2 = (2 r r' - J) / size^2,   J = diag(1, -1, ..., -1)
 
@@ -93,12 +93,16 @@ def uncertain_step(
         weight: w, what a unit of violation costs.
     """
     d, count = len(goal), len(rows.offset)
-    scale = float(np.linalg.norm(goal) + np.linalg.norm(curvature, 2) + goal_margin * np.linalg.norm(goal_factor))
+    scale = float(
+        np.linalg.norm(goal) + np.linalg.norm(curvature, 2) + goal_margin * np.linalg.norm(goal_factor)
+    )
     scale = scale or 1.0
     coned = np.flatnonzero(rows.margin > 0.0)
     plain = np.flatnonzero(rows.margin == 0.0)
     width = d + count + int(goal_margin > 0.0)  # p, t and, where it matters, the deviation of the objective
-    program = _Program.empty(width, 2 * d + count + len(plain), len(coned) + width - d - count, rows.factors.shape[1])
+    program = _Program.empty(
+        width, 2 * d + count + len(plain), len(coned) + width - d - count, rows.factors.shape[1]
+    )
     program.P[:d, :d] = curvature / scale
     program.c[:d], program.c[d : d + count] = goal / scale, weight / scale
     eye = np.eye(d)
@@ -227,7 +231,7 @@ def _determinant(cones: Array) -> Array:
 
 
 class _Scaling:
-    """Nesterov and Todd's W of a pair s, z inside the cone: diagonal, and ``size (2 v v' - J)`` for each cone."""
+    """Nesterov and Todd's W of s and z inside the cone: a diagonal, and ``size (2 v v' - J)`` for each cone."""
 
     def __init__(self, s: _Pair, z: _Pair) -> None:
         self.linear = np.sqrt(s.linear / z.linear)

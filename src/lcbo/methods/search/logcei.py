@@ -1,4 +1,4 @@
-"""LogCEI as a careful user of BoTorch runs it: a learned model of all data, noisy improvement in logarithms."""
+"""LogCEI as a careful user of BoTorch runs it: a learned model of all data, noisy improvement."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lcbo.terms import Terms
 
 
 class LogCei(Cei):
-    """Improves on an incumbent that is drawn with the rest; while none is plausible, seeks feasibility alone."""
+    """Improves on an incumbent that is drawn, too; while none is plausible, seeks feasibility alone."""
 
     def __init__(self, setup: Setup, options: LogceiOptions) -> None:
         super().__init__(setup, options)
@@ -49,7 +49,11 @@ class LogCei(Cei):
         return to_array(self._baseline[0]).copy()
 
     def _objective(
-        self, gp: BatchedGP, inverse: Tensor | None, terms: Terms, best: float | None
+        self,
+        gp: BatchedGP,
+        inverse: Tensor | None,
+        terms: Terms,
+        best: float | None,  # noqa: ARG002  (that of the observations)
     ) -> AcquisitionFunction:
         if self._baseline is None or not self._candidates.ids:
             return super()._objective(gp, inverse, terms, None)

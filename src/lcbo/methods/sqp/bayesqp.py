@@ -32,8 +32,8 @@ SHORTEST = 1e-4  # a shorter step from which something feasible is known ends a 
 class BayeSqp(ModelBased):
     """Iterations of samples around the iterate, a subproblem, and a line search of a few trials.
 
-    It begins at the best point of the initial design. The phases are ``design``, ``samples`` and ``search``: of
-    what is out, or of what the queue holds. A descent that has converged is followed by another one from a
+    It begins at the best point of the initial design. The phases are ``design``, ``samples`` and ``search``:
+    of what is out, or of what the queue holds. A descent that has converged is followed by another one from a
     uniform point; the data are kept.
 
     Attributes:

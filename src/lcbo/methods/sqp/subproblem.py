@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
-from lcbo.models.gp import Posterior
 from lcbo.models.border import to_array
+from lcbo.models.gp import Posterior
 from lcbo.steps.cone import ConeSolution, UncertainRows, uncertain_step
 from lcbo.terms import Terms
 from lcbo.types import Array
@@ -53,7 +53,13 @@ def spread_factors(posterior: Posterior) -> Array:
 
 
 def subproblem_step(
-    u: Array, posterior: Posterior, hessians: Array, terms: Terms, multipliers: Array, delta_f: float, delta_c: float
+    u: Array,
+    posterior: Posterior,
+    hessians: Array,
+    terms: Terms,
+    multipliers: Array,
+    delta_f: float,
+    delta_c: float,
 ) -> tuple[Array, Array]:
     """Return the step from ``u`` and the multipliers of the terms, both in the model's units.
 
