@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from lcbo.acquisition.box import Box, within_ball
@@ -25,7 +26,7 @@ def inspectors(center: Tensor, radius: float, count: int, rng: np.random.Generat
     return within_ball(center, radius, direction, to_tensor(rng.random(count), center))
 
 
-def ranking(mean: Array, terms: Terms) -> Array:
+def ranking(mean: Array, terms: Terms) -> NDArray[np.intp]:
     """Order of points by feasibility and objective, best first: ``p`` indices.
 
     Each condition is in units of its largest absolute value over the points; a point's violation is that of
@@ -46,7 +47,7 @@ def ranking(mean: Array, terms: Terms) -> Array:
 
 def inspected_box(gp: BatchedGP, terms: Terms, points: Tensor, share: float) -> Box:
     """The smallest box around the best share of the points, at least one, by the model's means."""
-    means = torch.cat([gp.mean(block) for block in points.split(BLOCK)], -1)
+    means = torch.cat([gp.mean(block) for block in torch.split(points, BLOCK)], -1)
     count = max(int(share * len(points)), 1)
     best = points[ranking(to_array(means).T, terms)[:count].tolist()]
     return Box(best.amin(0), best.amax(0))

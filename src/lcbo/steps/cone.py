@@ -231,7 +231,7 @@ def _determinant(cones: Array) -> Array:
 
 
 class _Scaling:
-    """Nesterov and Todd's W of s and z inside the cone: a diagonal, and ``size (2 v v' - J)`` for each cone."""
+    """Nesterov and Todd's W of s and z inside the cone: a diagonal, ``size (2 v v' - J)`` for each cone."""
 
     def __init__(self, s: _Pair, z: _Pair) -> None:
         self.linear = np.sqrt(s.linear / z.linear)

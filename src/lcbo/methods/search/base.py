@@ -127,7 +127,8 @@ class GlobalSearch(ModelBased):
 
     def _near(self, model: Model, terms: Terms) -> Array:  # noqa: ARG002  (for incumbents of the model)
         """The point, ``d``, around which a maximizer may search as well."""
-        return self.archive.u[self.best()]
+        best: Array = self.archive.u[self.best()]
+        return best
 
     def _objective(
         self, gp: BatchedGP, inverse: Tensor | None, terms: Terms, best: float | None

@@ -191,4 +191,5 @@ class BayeSqp(ModelBased):
         y = self.archive.y[told]
         total = self.setup.terms.total(y, Scaling.of(everything).std)
         order = np.lexsort((np.nan_to_num(y[:, 0], nan=np.inf), total))
-        return self.archive.u[told[int(order[0])]]
+        best: Array = self.archive.u[told[int(order[0])]]
+        return best

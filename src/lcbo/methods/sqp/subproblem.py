@@ -29,10 +29,10 @@ def lagrangian_hessian(hessians: Array, terms: Terms, multipliers: Array) -> Arr
         multipliers: ``T``, of either sign for an equality.
     """
     counted = np.where(np.abs(multipliers) > LEAST_MULTIPLIER, multipliers, 0.0)
-    whole = hessians[0] + np.einsum("t,tij->ij", counted * terms.sign, hessians[terms.rows])
-    values, vectors = np.linalg.eigh(0.5 * (whole + whole.T))
+    whole: Array = hessians[0] + np.einsum("t,tij->ij", counted * terms.sign, hessians[terms.rows])
+    values, vectors = np.linalg.eigh(whole)
     if values[0] >= 0.0:
-        return 0.5 * (whole + whole.T)
+        return whole
     raised: Array = (vectors * np.maximum(values, LEAST_CURVATURE)) @ vectors.T
     return raised
 
