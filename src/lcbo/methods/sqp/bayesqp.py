@@ -20,7 +20,7 @@ from lcbo.methods.base.transforms import TRANSFORMS
 from lcbo.methods.protocol import Array, Call, Proposal, Setup
 from lcbo.methods.sqp.options import BayesqpOptions
 from lcbo.methods.sqp.subproblem import subproblem_step
-from lcbo.models.border import to_array, to_tensor
+from lcbo.models.border import CPU, to_array, to_tensor
 from lcbo.models.draws import exact
 from lcbo.random import generator
 from lcbo.scaling import Scaling
@@ -144,7 +144,7 @@ class BayeSqp(ModelBased):
         # A Sobol sequence is balanced over powers of two; of fewer points the first are taken.
         unit = qmc.Sobol(self.setup.dim + 1, rng=rng).random_base2((count - 1).bit_length())[:count]
         direction = ndtri(np.clip(unit[:, :-1], 1e-12, 1.0 - 1e-12))
-        center = to_tensor(self.center, torch.device("cpu"))
+        center = to_tensor(self.center, CPU)
         reach = unit[:, -1] ** (1.0 / self.setup.dim)
         ball = (to_tensor(a, center) for a in (direction, reach))
         return to_array(within_ball(center, self.options.radius, *ball))
