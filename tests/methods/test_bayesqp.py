@@ -232,6 +232,17 @@ def test_converged_descent_is_followed_by_another() -> None:
     assert np.linalg.norm(method.center - 0.45) > 0.05
 
 
+def test_fits_become_rarer_as_the_data_grow() -> None:
+    method, sizes = make(fit_growth=0.5), []
+    while method.archive.size < 60:
+        told(method)
+        if method._builder.n_fitted not in sizes[-1:]:
+            sizes.append(method._builder.n_fitted)
+    assert sizes[0] == 0
+    assert len(sizes) > 3
+    assert all(later >= 1.5 * sooner for sooner, later in zip(sizes, sizes[1:], strict=False))
+
+
 def test_failed_trials_leave_the_iterate_where_it_is() -> None:
     method = make()
     told(method)
@@ -259,6 +270,7 @@ def test_samples_of_a_cornered_iterate_are_mirrored_into_the_cube() -> None:
 @pytest.mark.parametrize(
     ("option", "message"),
     [
+        ({"fit_growth": -1.0}, "fit_growth: expected a finite number of at least 0"),
         ({"delta_f": 0.6}, "delta_f: expected a finite number above 0 and up to 0.5"),
         ({"delta_c": 0.0}, "delta_c: expected a finite number above 0"),
         ({"radius": -1.0}, "radius: expected a finite number above 0"),

@@ -266,9 +266,9 @@ class GrowingBuilder(Builder):
         return Model(gp.with_targets(torch.cat([old.y, new.y], -1)), scaling)
 
     @property
-    def built(self) -> bool:
-        """Whether there has been a model."""
-        return self._base_ids is not None
+    def n_fitted(self) -> int:
+        """Number of observations at the last fit, 0 before the first."""
+        return 0 if self._base_ids is None else len(self._base_ids)
 
     @property
     def base(self) -> BatchedGP:

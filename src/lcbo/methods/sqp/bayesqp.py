@@ -71,7 +71,7 @@ class BayeSqp(ModelBased):
 
     @property
     def _fitted(self) -> bool:
-        return self._builder.built
+        return self._builder.n_fitted > 0
 
     def descents(self) -> Sequence[int]:
         """Return the id of the first evaluation of each descent."""
@@ -151,7 +151,9 @@ class BayeSqp(ModelBased):
 
     def _solve(self) -> None:
         """Fit, and let the subproblem say direction and multipliers."""
-        model, y, terms = self._model(refit=(self.iteration - 1) % self.options.fit_every == 0)
+        due = (self.iteration - 1) % self.options.fit_every == 0
+        grown = len(self.archive.recent(None)) >= (1.0 + self.options.fit_growth) * self._builder.n_fitted
+        model, y, terms = self._model(refit=due and grown)
         u = to_tensor(self.center, model.gp.u)
         unit = model.scaling.std[terms.rows] / model.scaling.std[0]
         self.direction, found = subproblem_step(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lcbo.checks import MOST_POINTS, above_zero, integer
+from lcbo.checks import MOST_POINTS, above_zero, integer, number
 from lcbo.models.options import LearnedModelOptions
 
 
@@ -15,6 +15,7 @@ class BayesqpOptions(LearnedModelOptions):
     """Settings of one BayeSQP run.
 
     Attributes:
+        fit_growth: a fit waits until there are this much more data than at the last one, as a share.
         delta_f: probability with which the objective may end above its bound in the subproblem, up to 0.5,
             which takes it at its mean; so it is taken until something feasible was observed.
         delta_c: the same of every inequality.
@@ -28,6 +29,7 @@ class BayesqpOptions(LearnedModelOptions):
     ard: bool = True
     learn_noise: bool = True
     hyperparameters: Mapping[str, Any] = field(default_factory=lambda: {"noise_var": 1e-4})
+    fit_growth: float = 0.1  # ours: the authors fit after every trial
     delta_f: float = 0.2
     delta_c: float = 0.2
     radius: float = 0.05
@@ -37,6 +39,7 @@ class BayesqpOptions(LearnedModelOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        number("options, fit_growth", self.fit_growth, least=0.0)
         for option in ("delta_f", "delta_c"):
             above_zero(f"options, {option}", getattr(self, option), most=0.5)
         above_zero("options, radius", self.radius, most=1.0)
