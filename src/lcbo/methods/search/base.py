@@ -99,7 +99,7 @@ class GlobalSearch(ModelBased):
         """Points where the acquisition is largest, each chosen with all earlier ones pending."""
         if count <= 0:
             return []
-        due = self._fitted_at is None or self.iteration - self._fitted_at >= self._patience(self._fitted_at)
+        due = self._fitted_at is None or self.iteration - self._fitted_at >= self._patience()
         model, y, terms = self._model(refit=due)
         if due:
             self._fitted_at = self.iteration
@@ -121,8 +121,8 @@ class GlobalSearch(ModelBased):
                 gp = self._builder.conditioned(gp, to_tensor(u[None], gp.u))
         return proposals
 
-    def _patience(self, fitted_at: int) -> int:  # noqa: ARG002  (for methods whose fits become rarer)
-        """Iterations between a fit at iteration ``fitted_at`` and the next."""
+    def _patience(self) -> int:
+        """Iterations between the last fit and the next."""
         return self._fit_every
 
     def _near(self, model: Model, terms: Terms) -> Array:  # noqa: ARG002  (for incumbents of the model)

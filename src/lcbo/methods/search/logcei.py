@@ -35,9 +35,8 @@ class LogCei(Cei):
         self._candidates = Incumbents([], math.inf)
         self._baseline: Tensor | None = None
 
-    def _patience(self, fitted_at: int) -> int:
-        grown = self.options.fit_growth * (self.setup.n_init + fitted_at)
-        return max(self._fit_every, math.ceil(grown))
+    def _patience(self) -> int:
+        return max(self._fit_every, math.ceil(self.options.fit_growth * self._builder.n_fitted))
 
     def _near(self, model: Model, terms: Terms) -> Array:
         gp = model.gp

@@ -84,7 +84,7 @@ class LogceiOptions(GlobalOptions):
     optimizer_options: Mapping[str, Any] = field(default_factory=lambda: {"starts": 8, "steps": 30})
     lengthscale_prior: str = "dimension"  # BoTorch's since 0.12
     transforms: str = "scaled-bilog"  # SCBO's paper, freed of units
-    fit_growth: float = 0.05  # ours: a fit of 25 lengthscales on 1000 points takes half a minute
+    fit_growth: float = 0.1  # ours: a fit of 25 lengthscales on 1000 points takes half a minute
     n_draws: int = 16
     n_incumbents: int = 16
 
