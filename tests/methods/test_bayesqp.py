@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -240,7 +241,7 @@ def test_fits_become_rarer_as_the_data_grow() -> None:
             sizes.append(method._builder.n_fitted)
     assert sizes[0] == 0
     assert len(sizes) > 3
-    assert all(later >= 1.5 * sooner for sooner, later in zip(sizes, sizes[1:], strict=False))
+    assert all(later >= 1.5 * sooner for sooner, later in pairwise(sizes))
 
 
 def test_failed_trials_leave_the_iterate_where_it_is() -> None:
