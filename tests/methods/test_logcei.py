@@ -70,7 +70,7 @@ def test_feasibility_is_sought_alone_while_nothing_is_plausible() -> None:
 
 
 def test_bowl_against_a_plane_is_solved() -> None:
-    method = make(optimizer_options={})
+    method = make(optimizer_options={"starts": 4, "steps": 20, "raw": 64})
     run(method, 26)
     y = method.archive.y[method.archive.recent(None)]
     assert y[y[:, 1] <= 0.2, 0].min() < 0.125 * 1.01
