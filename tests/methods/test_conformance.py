@@ -29,8 +29,11 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
     "lcbo-theory": {"repeats": 1, "explore": 2, "explorer": "fast", "eta": Power(0.1, -0.5)},
     "scbo": {"n_candidates": 64, "fit_every": 8},
     "hdsafebo": {"n_candidates": 64, "fit_every": 8},
+    "furbo": {"n_candidates": 64, "fit_every": 8, "inspectors_per_dim": 50},
+    "bayesqp": {"fit_every": 2, "n_candidates": 16},
     "cei": FEW_STEPS,
     "epbo": FEW_STEPS,
+    "logcei": {"fit_every": 8, "optimizer_options": {"starts": 2, "steps": 5, "raw": 16}, "n_draws": 4},
     "cmaes": {"popsize": 5},
 }
 EXEMPT = {("lcbo-theory", "units_do_not_matter")}  # the theorem's schedules are in the problem's own units
@@ -55,6 +58,8 @@ def test_method_passes(method: str, check: Check) -> None:
                  "kernel": "matern52", "ard": True, "learn_noise": True}),
         ("cei", {"transforms": "original", "fit_every": 1}),
         ("epbo", {"transforms": "bilog", "fit_every": 2}),
+        ("logcei", {"fit_every": 1, "fit_growth": 0.0}),
+        ("furbo", {"batch": 1, "fit_every": 2, "length": (0.1, 0.09, 0.1), "failure_tolerance": 1}),
     ],
 )  # fmt: skip
 def test_resumed_run_goes_on_whatever_the_options(method: str, options: Mapping[str, Any]) -> None:

@@ -25,7 +25,7 @@ from lcbo.models import border
 from lcbo.terms import Term, Terms
 
 SOURCE = Path(__file__).parents[2] / "src" / "lcbo"
-MODELS = ["lcbo", "cei", "epbo", "scbo", "hdsafebo"]
+MODELS = ["lcbo", "cei", "logcei", "epbo", "scbo", "furbo", "hdsafebo", "bayesqp"]
 ADAM = {"starts": 2, "steps": 4}
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("lcbo", {}),
@@ -38,6 +38,9 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("scbo", {"n_candidates": 32}),
     ("scbo", {"n_candidates": 32, "sampler": "exact", "kernel": "matern52", "perturbation": 0.5}),
     ("hdsafebo", {"n_candidates": 32, "beta": 0.5}),
+    ("furbo", {"n_candidates": 32, "inspectors_per_dim": 20}),
+    ("logcei", {"optimizer_options": {"starts": 2, "steps": 3, "raw": 8}}),
+    ("bayesqp", {"n_candidates": 8}),
 ]
 
 

@@ -18,6 +18,8 @@ QUICK: dict[str, dict[str, Any]] = {
     "epbo": {"optimizer_options": {"starts": 2, "steps": 5}},
     "scbo": {"n_candidates": 64, "batch": 2},
     "hdsafebo": {"n_candidates": 64, "batch": 2},
+    "furbo": {"n_candidates": 64, "batch": 2, "inspectors_per_dim": 20},
+    "logcei": {"optimizer_options": {"starts": 2, "steps": 5, "raw": 16}},
 }
 NOISE_FREE = {"fit": "fixed", "hyperparameters": {"lengthscale": 3.0, "noise_var": 0.0}}
 

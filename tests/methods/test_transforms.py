@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
-from lcbo.methods.base.transforms import bilog, copula, original
+from lcbo.methods.base.transforms import TRANSFORMS, bilog, copula, original
 from lcbo.terms import Term, Terms
 
 TERMS = Terms((Term(1, 1.0, 3.0), Term(2, 1.0, 1.0), Term(2, -1.0, -0.5), Term(3, 1.0, 0.2, True, 0.1)))
@@ -42,3 +42,21 @@ def test_original_transforms_keep_order_and_feasibility() -> None:
     assert before.any(0).all()
     assert (~before).any(0).all()
     assert terms.each[0].threshold == 0.0  # one threshold: the level of bilog itself
+
+
+def test_scaled_bilog_does_not_care_for_units() -> None:
+    """A constraint in units a million times as small: the same numbers, with a median distance of ln 2."""
+    y, units = outputs(), np.array([1.0, 1e6, 1.0, 1e6])
+    scaled = TRANSFORMS["scaled-bilog"]
+    terms = Terms(
+        tuple(
+            Term(t.row, t.sign, t.threshold * units[t.row], t.equality, t.tol * units[t.row]) for t in TERMS
+        )
+    )
+    (ours, kept), (theirs, moved) = scaled(y, TERMS), scaled(y * units, terms)
+    np.testing.assert_allclose(theirs, ours, rtol=1e-9)
+    np.testing.assert_allclose(moved.threshold, kept.threshold, rtol=1e-9)
+    np.testing.assert_array_equal(kept.violation(ours) == 0.0, TERMS.violation(y) == 0.0)
+    np.testing.assert_allclose(np.median(np.abs(ours[:, 1])), np.log(2.0), rtol=1e-3)
+    constant, _ = scaled(np.full((3, 2), 3.0), Terms((Term(1, 1.0, 3.0),)))
+    np.testing.assert_array_equal(constant[:, 1], 0.0)

@@ -72,6 +72,7 @@ def test_posterior_equals_gpytorch_derivative_gp(kernel: str, ard: bool, replica
         torch.testing.assert_close(post.var[output], cov[0, 0], rtol=1e-8, atol=1e-10)
         torch.testing.assert_close(post.gradient[output], mean[1:], rtol=1e-8, atol=1e-10)
         torch.testing.assert_close(post.gradient_cov[output], cov[1:, 1:], rtol=1e-8, atol=1e-10)
+        torch.testing.assert_close(post.value_gradient_cov[output], cov[0, 1:], rtol=1e-8, atol=1e-10)
         torch.testing.assert_close(gradient[output], mean[1:], rtol=1e-8, atol=1e-10)
         torch.testing.assert_close(trace[output], cov[1:, 1:].trace(), rtol=1e-8, atol=1e-10)
 

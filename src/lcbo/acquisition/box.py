@@ -34,3 +34,21 @@ class Box:
     def stretch(self, unit: Tensor) -> Tensor:
         """Points of the unit cube moved to where they are in the box, ``... x d``."""
         return self.low + unit * (self.high - self.low)
+
+
+def reflected(z: Tensor) -> Tensor:
+    """Points outside the unit cube mirrored at its faces, as often as it takes; those inside stay."""
+    return torch.where((z >= 0.0) & (z <= 1.0), z, 1.0 - (1.0 - torch.remainder(z, 2.0)).abs())
+
+
+def within_ball(center: Tensor, radius: float, direction: Tensor, reach: Tensor) -> Tensor:
+    """Points ``center + radius * reach * direction / |direction|``, mirrored into the cube: ``p x d``.
+
+    Args:
+        center: ``d``.
+        radius: of the ball.
+        direction: ``p x d``, of any length.
+        reach: ``p``, distances in radii.
+    """
+    length = direction.norm(dim=-1).clamp_min(1e-300)
+    return reflected(center + (radius * reach / length)[:, None] * direction)

@@ -30,7 +30,7 @@ def _mills(t: Array) -> Array:
     return ratio
 
 
-def log_improvement(mean: Array, std: Array, best: float) -> tuple[Array, Array, Array]:
+def log_improvement(mean: Array, std: Array, best: float | Array) -> tuple[Array, Array, Array]:
     """Logarithm of the expected improvement on ``best`` and its slopes in mean and std.
 
     With ``t = (best - mean) / std`` and ``h(t) = phi(t) + t Phi(t)``:
@@ -40,7 +40,7 @@ def log_improvement(mean: Array, std: Array, best: float) -> tuple[Array, Array,
 
     Args:
         mean: any shape.
-        std: same shape, above 0.
+        std: same shape, or one that broadcasts to it, above 0.
         best: value to improve on; smaller is better.
     """
     t = (best - mean) / std

@@ -56,10 +56,17 @@ class Builder:
         self.standardize = standardize
         self.rescues = 0
 
-    def conditioned(self, gp: BatchedGP, z: Tensor) -> BatchedGP:
-        """A model given pending points, ``p x d``; where it would not be definite, they count as noisier."""
+    def conditioned(self, gp: BatchedGP, z: Tensor, count: float | None = None) -> BatchedGP:
+        """A model given pending points, ``p x d``; where it would not be definite, they count as noisier.
+
+        Args:
+            gp: the model.
+            z: the points.
+            count: observations of every output at each point; one by default.
+        """
         floors = (0.0, NOISE_FLOOR, LARGE_NOISE)
-        rungs = [partial(gp.conditioned, z, least_noise=floor) for floor in floors]
+        each = None if count is None else gp.alpha.new_full((len(gp.alpha), len(z)), count)
+        rungs = [partial(gp.conditioned, z, each, least_noise=floor) for floor in floors]
         return self._first_definite(rungs, len(gp.u) + len(z))
 
     def _scaling(self, y: Array) -> Scaling:
@@ -257,6 +264,11 @@ class GrowingBuilder(Builder):
         old, new = (merge(u[part], scaled[part], self.device) for part in (inside, ~inside))
         gp = self._rescued(lambda hyper: self._grown(hyper, old, new), len(old.u) + len(new.u))
         return Model(gp.with_targets(torch.cat([old.y, new.y], -1)), scaling)
+
+    @property
+    def n_fitted(self) -> int:
+        """Number of observations at the last fit, 0 before the first."""
+        return 0 if self._base_ids is None else len(self._base_ids)
 
     @property
     def base(self) -> BatchedGP:

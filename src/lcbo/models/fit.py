@@ -78,6 +78,19 @@ class LogNormal:
 
 
 @dataclass(frozen=True)
+class Flat:
+    """No preference: within the bounds of a fit the likelihood decides alone."""
+
+    def log_density(self, value: Tensor) -> Tensor:
+        """Return 0."""
+        return torch.zeros_like(value)
+
+    def slope(self, value: Tensor) -> Tensor:
+        """Return 0."""
+        return torch.zeros_like(value)
+
+
+@dataclass(frozen=True)
 class MapFit:
     """MAP fit settings; the defaults are the paper's.
 

@@ -116,12 +116,14 @@ class Posterior:
         var: ``B`` variances of the noise-free values.
         gradient: ``B x d``.
         gradient_cov: ``B x d x d``.
+        value_gradient_cov: ``B x d``, between value and gradient.
     """
 
     mean: Tensor
     var: Tensor
     gradient: Tensor
     gradient_cov: Tensor
+    value_gradient_cov: Tensor
 
 
 @dataclass(frozen=True)
@@ -293,6 +295,24 @@ class BatchedGP:
         known = residual.squeeze(-1) + self.hyper.mean[:, None]
         return self.conditioned(z).with_targets(torch.cat([known, y], -1))
 
+    def imagined(self, normal: Tensor) -> tuple[Tensor, Tensor]:
+        """Outputs drawn jointly at the last ``k`` points, and the weights alpha given each draw.
+
+        Those points must be pending: conditioned on, with outcomes equal to the mean. With C the corner of L
+        that is theirs, a draw is ``mean + C e``, and it changes alpha by ``L^-T [0; e]``.
+
+        Args:
+            normal: ``B x k x S`` standard normal numbers e.
+
+        Returns:
+            Draws ``B x k x S``, and weights ``B x n x S``.
+        """
+        k, n = normal.shape[1], len(self.u)
+        corner = self.factor[:, n - k :, n - k :]
+        draws = self.mean(self.u[n - k :])[..., None] + corner @ normal
+        beside = normal.new_zeros(len(normal), n - k, normal.shape[2])
+        return draws, self.alpha[..., None] + self.unwhiten(torch.cat([beside, normal], 1))
+
     def posterior(self, u: Tensor) -> Posterior:
         """Joint Gaussian over value and gradient of every output at one point.
 
@@ -310,6 +330,7 @@ class BatchedGP:
             var=(self.hyper.outputscale - value.square().sum(-1)).clamp_min(0.0),
             gradient=(self.alpha[:, None, :] @ slope).squeeze(-2),
             gradient_cov=self.prior_gradient_cov(len(u)) - tangent.transpose(-1, -2) @ tangent,
+            value_gradient_cov=-(value[:, None, :] @ tangent).squeeze(-2),
         )
 
     def trend_gradient(self, u: Tensor, slope_var: float) -> tuple[Tensor, Tensor]:

@@ -52,9 +52,14 @@ class Moments:
             by_mean: ``B x q`` derivatives in ``mean``.
             by_var: ``B x q`` derivatives in ``var``.
         """
-        gp, inverse_square = self._predictor.gp, self._predictor.inverse_square
         weight = self._solved * to_tensor(-2.0 * by_var, self._z)[:, None, :]
-        weight.addcmul_(gp.alpha[:, :, None], to_tensor(by_mean, self._z)[:, None, :]).mul_(self._slope)
+        weight.addcmul_(self._predictor.gp.alpha[:, :, None], to_tensor(by_mean, self._z)[:, None, :])
+        return self._pulled(weight)
+
+    def _pulled(self, weight: Tensor) -> Array:
+        """``sum_b,i weight dk(U_i, u)/du`` over the outputscale, at every point: ``q x d``."""
+        gp, inverse_square = self._predictor.gp, self._predictor.inverse_square
+        weight = weight.mul_(self._slope)
         if inverse_square.shape[-1] == 1:
             pull = torch.mm(inverse_square.T, weight.flatten(1)).view(-1, len(self._z))
             gradient = torch.addmm(pull.sum(0)[:, None] * self._z, pull.T, gp.u, beta=-1.0)
@@ -103,17 +108,23 @@ class Predictor:
 
     def __call__(self, points: Array) -> Moments:
         """Return the moments at ``q x d`` points."""
-        gp, hyper, z = self.gp, self.gp.hyper, to_tensor(points, self.gp.u)
+        z = to_tensor(points, self.gp.u)
+        cross, slope, solved, var = self._kernels(z)
+        mean = to_array(torch.bmm(self.gp.alpha[:, None, :], cross)[:, 0]) + self._prior_mean
+        return Moments(mean, var, z, slope, solved, self)
+
+    def _kernels(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor, Array]:
+        """``k``, its slope and ``K^-1 k``, each ``B x n x q``, and the variances, ``B x q``."""
+        gp, hyper = self.gp, self.gp.hyper
         scale = hyper.outputscale[:, None, None]
         phi, phi1, _ = PROFILES[hyper.kernel](self._squared_distance(z))
         cross = scale * phi
         if not gp.complete:
             cross = cross * gp.present[:, :, None]
         solved = self._solve(cross)
-        mean = to_array(torch.bmm(gp.alpha[:, None, :], cross)[:, 0]) + self._prior_mean
         var = self._prior_var - to_array((cross * solved).sum(-2))
         slope = cross if phi1 is phi else scale * phi1
-        return Moments(mean, np.maximum(var, LEAST_VARIANCE), z, slope, solved, self)
+        return cross, slope, solved, np.maximum(var, LEAST_VARIANCE)
 
     def _squared_distance(self, z: Tensor) -> Tensor:
         """As `squared_distance`, with what depends on the data alone computed once: ``B x n x q``."""
@@ -132,3 +143,49 @@ class Predictor:
         solved = torch.bmm(self._rows, torch.bmm(self._rows.mT, cross))
         solved[:, :known].baddbmm_(self._inverse, cross[:, :known])
         return solved
+
+
+@dataclass(frozen=True)
+class DrawnMoments(Moments):
+    """Moments given each of ``S`` draws of outputs elsewhere; a draw moves the means alone.
+
+    Attributes:
+        mean: ``B x S x q``.
+    """
+
+    _weights: Tensor
+
+    def gradient(self, by_mean: Array, by_var: Array) -> Array:
+        """Gradient in the points of a function of the moments: ``q x d``.
+
+        Args:
+            by_mean: ``B x S x q`` derivatives in ``mean``.
+            by_var: ``B x q`` derivatives in ``var``.
+        """
+        weight = self._solved * to_tensor(-2.0 * by_var, self._z)[:, None, :]
+        return self._pulled(weight.baddbmm_(self._weights, to_tensor(by_mean, self._z)))
+
+
+class DrawnPredictor(Predictor):
+    """Evaluates the moments given draws of the outputs at the model's last points.
+
+    Args:
+        gp: the model, conditioned on the points of the draws.
+        inverse: as for `Predictor`.
+        normal: ``B x k x S`` standard normal numbers.
+
+    Attributes:
+        draws: ``B x k x S``.
+    """
+
+    def __init__(self, gp: BatchedGP, inverse: Tensor | None, normal: Array) -> None:
+        super().__init__(gp, inverse)
+        draws, self._weights = gp.imagined(to_tensor(normal, gp.u))
+        self.draws = to_array(draws)
+
+    def __call__(self, points: Array) -> DrawnMoments:
+        """Return the moments at ``q x d`` points."""
+        z = to_tensor(points, self.gp.u)
+        cross, slope, solved, var = self._kernels(z)
+        mean = to_array(torch.bmm(self._weights.mT, cross)) + self._prior_mean[..., None]
+        return DrawnMoments(mean, var, z, slope, solved, self, self._weights)

@@ -12,7 +12,9 @@ from lcbo.checks import choice, integer, mapping, truth
 from lcbo.errors import ArgumentError
 from lcbo.text import shown
 
-TRANSFORMS = ("zscore", "bilog", "original")  # of outputs; their code would load SciPy to list the methods
+# Of outputs; their code would load SciPy to list the methods.
+TRANSFORMS = ("zscore", "bilog", "original", "scaled-bilog")
+LENGTHSCALE_PRIORS = ("paper", "dimension", "flat")
 RANGES = {  # of hyperparameters, beyond which squares and quotients leave what a float can hold
     "lengthscale": (1e-6, 1e6),
     "outputscale": (1e-30, 1e30),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from lcbo.methods.protocol import Setup
 from lcbo.models.border import chosen_device
 from lcbo.models.builder import GrowingBuilder, WindowBuilder
-from lcbo.models.fit import Gamma, LogNormal, MapFit, Prior, RestartedFit
+from lcbo.models.fit import Flat, Gamma, LogNormal, MapFit, Prior, RestartedFit
 from lcbo.models.gp import Hyperparameters
 from lcbo.models.lattice import LatticeFit
 from lcbo.models.newton import WARM_FIT
@@ -21,13 +21,14 @@ def growing_builder(setup: Setup, options: ModelOptions, lengthscale_prior: str 
     Args:
         setup: the problem.
         options: of the model.
-        lengthscale_prior: ``paper``, Gamma(3, 3), or ``dimension``, BoTorch's
-            LogNormal(sqrt 2 + ln(d) / 2, sqrt 3), whose lengthscales grow with the dimension.
+        lengthscale_prior: ``paper``, Gamma(3, 3), ``dimension``, BoTorch's
+            LogNormal(sqrt 2 + ln(d) / 2, sqrt 3), whose lengthscales grow with the dimension, or ``flat``.
     """
     scaled = LogNormal(math.sqrt(2.0) + 0.5 * math.log(setup.dim), math.sqrt(3.0))
     priors: dict[str, tuple[Prior, float]] = {  # each with where a fit starts: its mean, or its mode
         "paper": (Gamma(3.0, 3.0), 1.0),
         "dimension": (scaled, math.exp(scaled.mean - scaled.std**2)),
+        "flat": (Flat(), 1.0),
     }
     prior, length = priors[lengthscale_prior]
     start = _start(setup, options, options.kernel, length)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from lcbo.methods.base.queued import QueuedMethod
 from lcbo.methods.base.recommend import believed, forecast, recommended
@@ -40,7 +42,7 @@ class ModelBased(QueuedMethod):
         """Return the evaluated point with the best posterior."""
         if not self._fitted:
             return None
-        model, _, terms = self._model()
+        model, _, terms = self._model(whole=True)
         return to_array(model.gp.u[recommended(model, terms)]).copy()
 
     @torch.inference_mode()
@@ -62,12 +64,23 @@ class ModelBased(QueuedMethod):
         """Return the model, which sees the cube as it is."""
         return (self._current_model(), None) if self._fitted else None
 
-    def _model(self, refit: bool = False) -> tuple[Model, Array, Terms]:
-        """The model of everything told so far, the outputs it saw and the conditions on them."""
-        ids = self.archive.recent(None)
+    def _known(self) -> NDArray[np.intp]:
+        """Ids of what the search may look at: everything told."""
+        return self.archive.recent(None)
+
+    def _model(self, refit: bool = False, whole: bool = False) -> tuple[Model, Array, Terms]:
+        """The model of everything known so far, the outputs it saw and the conditions on them.
+
+        Args:
+            refit: learn the hyperparameters anew.
+            whole: of everything told, what the search forgot included.
+        """
+        told = self.archive.recent(None)
+        ids = told if whole else self._known()
         y, terms = self._transform(self.archive.y[ids], self.setup.terms)
         model = self._builder.build(ids, self.archive.u[ids], y, refit=refit)
-        self._user_model = model if self._transform is TRANSFORMS["zscore"] else None
+        plain = self._transform is TRANSFORMS["zscore"] and len(ids) == len(told)
+        self._user_model = model if plain else None
         return model, y, terms
 
     def _current_model(self) -> Model:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtri
@@ -33,7 +34,7 @@ def bilog(values: Array) -> Array:
     return compressed
 
 
-def bilogged(y: Array, terms: Terms) -> tuple[Array, Terms]:
+def bilogged(y: Array, terms: Terms, scaled: bool = False) -> tuple[Array, Terms]:
     """Outputs and conditions after the bilog of every constrained outcome.
 
     It is taken about the outcome's threshold; about the middle of two.
@@ -41,13 +42,18 @@ def bilogged(y: Array, terms: Terms) -> tuple[Array, Terms]:
     Args:
         y: ``n x B``, NaN where missing.
         terms: the conditions.
+        scaled: in units of each outcome's median distance from there, so that the user's do not matter.
     """
-    center, changed = np.zeros(y.shape[1]), y.copy()
+    center, unit, changed = np.zeros(y.shape[1]), np.ones(y.shape[1]), y.copy()
     for row in set(terms.rows.tolist()):
         own = [t for t in terms if t.row == row]
         center[row] = np.mean([t.threshold for t in own if t.equality] or [t.threshold for t in own])
-        changed[:, row] = bilog(y[:, row] - center[row])
-    thresholds, tols = bilog(terms.threshold - center[terms.rows]), bilog(terms.tol)
+        distance = np.abs(y[:, row] - center[row])
+        if scaled and (distance > 0.0).any():
+            unit[row] = np.median(distance[distance > 0.0])
+        changed[:, row] = bilog((y[:, row] - center[row]) / unit[row])
+    units = unit[terms.rows]
+    thresholds, tols = bilog((terms.threshold - center[terms.rows]) / units), bilog(terms.tol / units)
     moved = (
         replace(term, threshold=float(threshold), tol=float(tol))
         for term, threshold, tol in zip(terms, thresholds, tols, strict=True)
@@ -67,5 +73,6 @@ TRANSFORMS: dict[str, Transform] = {
     "zscore": lambda y, terms: (y, terms),
     "bilog": bilogged,
     "original": original,
+    "scaled-bilog": partial(bilogged, scaled=True),
 }
 """What the models of a method see, by the name of the option; every one is z-scored afterwards."""

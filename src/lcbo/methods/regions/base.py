@@ -20,7 +20,7 @@ from lcbo.methods.base.transforms import TRANSFORMS, Transform
 from lcbo.methods.protocol import Array, Call, Proposal, Setup
 from lcbo.methods.regions.options import RegionOptions
 from lcbo.models.border import to_array, to_tensor
-from lcbo.models.builder import Model
+from lcbo.models.builder import GrowingBuilder, Model
 from lcbo.models.draws import SAMPLERS
 from lcbo.random import generator
 from lcbo.steps.trust_region import Region, RegionEvent, Rules
@@ -34,17 +34,24 @@ class TrustRegionMethod(ModelBased):
 
     A batch is judged when all of it is told. Points asked for beyond it are judged with the first batch that
     ends after them. A restart keeps all data and needs no new design: the region returns to its first length
-    around the best point known.
+    around the best point known. A method that `forgets` begins with a new design instead and looks at nothing
+    from before; only its answer is still that of all data.
 
     Attributes:
         region: the trust region now.
         diagnostics: what happened to it after every batch.
     """
 
+    forgets = False  # whether a restart drops all data
+
     def __init__(
-        self, setup: Setup, options: RegionOptions, transform: Transform = TRANSFORMS["zscore"]
+        self,
+        setup: Setup,
+        options: RegionOptions,
+        transform: Transform = TRANSFORMS["zscore"],
+        builder: GrowingBuilder | None = None,
     ) -> None:
-        super().__init__(setup, growing_builder(setup, options), transform)
+        super().__init__(setup, builder or growing_builder(setup, options), transform)
         self.options = options
         wanted = math.ceil(setup.dim / 2) if options.batch is None else options.batch
         self.batch_size = wanted if setup.budget is None else min(wanted, setup.budget)
@@ -54,6 +61,8 @@ class TrustRegionMethod(ModelBased):
         self.region = Region(self.rules.first)
         self.diagnostics: list[RegionEvent] = []
         self.sampler = SAMPLERS[options.sampler]
+        self._starts = [0]  # first id of every descent
+        self._fresh = True  # no batch was chosen since the last design
         self._open_ids: list[int] = []
         self._unjudged: list[int] = []
 
@@ -80,7 +89,7 @@ class TrustRegionMethod(ModelBased):
         proposals = [self._propose(u, role) for u, role in points]
         self._open_ids += [proposal.id for proposal in proposals]
         if further:
-            chosen = self._uniform if self.iteration == 0 else self._chosen
+            chosen = self._uniform if self._fresh else self._chosen
             proposals += [self._propose(u, "explore") for u in chosen(further)]
         return proposals
 
@@ -109,6 +118,7 @@ class TrustRegionMethod(ModelBased):
             "batch": self._open_ids,
             "unjudged": self._unjudged,
             "included": self.archive.n_included,
+            **({"starts": self._starts, "fresh": self._fresh} if self.forgets else {}),
         }
 
     def restore(self, state: Mapping[str, Any], calls: Sequence[Call]) -> None:
@@ -119,6 +129,12 @@ class TrustRegionMethod(ModelBased):
         self._builder.restore(state["model"])
         self._open_ids, self._unjudged = list(state["batch"]), list(state["unjudged"])
         self.archive.n_included = state["included"]
+        self._starts = list(state.get("starts", [0]))
+        self._fresh = state.get("fresh", self.iteration == 0)
+
+    def descents(self) -> Sequence[int]:
+        """Return the id of the first evaluation of each descent."""
+        return self._starts
 
     def _propose(self, u: Array, role: str) -> Proposal:
         proposal = super()._propose(u, role)
@@ -128,13 +144,14 @@ class TrustRegionMethod(ModelBased):
     def _advance(self) -> None:
         """Judge the batch that has ended, fit, and queue the next one."""
         self._open_ids = []
-        ids = self.archive.recent(None)
+        ids = self._known()
         if len(ids) == 0:
             self._queue_another_design()
             return
         ended = [id for id in self._unjudged if self.archive.status[id] != PENDING]
         self._unjudged = [id for id in self._unjudged if self.archive.status[id] == PENDING]
-        if self.iteration == 0:
+        began, self._fresh = self._fresh, False
+        if began:
             self._record("start", self.region.length)
         else:
             fresh = np.isin(ids, ended)
@@ -142,7 +159,10 @@ class TrustRegionMethod(ModelBased):
             self.region, changes = self.region.judged(success, self.rules)
             for kind, length in changes:
                 self._record(kind, length)
-        if self.iteration % self.options.fit_every == 0:
+            if self.forgets and changes[-1][0] == "restart":
+                self._begin_again()
+                return
+        if began or self.iteration % self.options.fit_every == 0:
             self._model(refit=True)
         self.iteration += 1
         self._queue = [(u, "explore") for u in self._chosen(self.batch_size)]
@@ -152,13 +172,22 @@ class TrustRegionMethod(ModelBased):
         domain = self.setup.domain
         return z if domain is None else to_tensor(domain.pulled(to_array(z), to_array(center)), z)
 
+    def _begin_again(self) -> None:
+        """Drop all data, points that are out included, and queue a new design."""
+        self._starts, self._fresh = [*self._starts, self.archive.size], True
+        self._queue_another_design()
+
+    def _known(self) -> NDArray[np.intp]:
+        """Ids of what the search may look at."""
+        return self.archive.recent(None, self._starts[-1])
+
     def _record(self, kind: str, length: float) -> None:
         evaluations = int((self.archive.status != PENDING).sum()) - self.archive.n_included
         self.diagnostics.append(RegionEvent(kind, length, self.iteration, evaluations))
 
     def _chosen(self, count: int) -> Array:
         """Points of the region around the best point, by the model of all that is told."""
-        ids = self.archive.recent(None)
+        ids = self._known()
         u, y = self.archive.u[ids], self.archive.y[ids]
         model, _, terms = self._model()
         rng = generator(self.setup.seed, "thompson", self.archive.size)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lcbo.checks import MOST_POINTS, above_zero, choice, integer, is_number, number
 from lcbo.errors import ArgumentError
-from lcbo.models.options import TRANSFORMS, ModelOptions
+from lcbo.models.options import LENGTHSCALE_PRIORS, TRANSFORMS, LearnedModelOptions, ModelOptions
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class ScboOptions(RegionOptions):
         perturbation: probability with which a candidate moves a coordinate away from the center, at least
             one always; ``None``: ``min(1, 20 / d)``.
         transforms: ``zscore``, or before it ``bilog`` of the constraints, or ``original``: that and a
-            Gaussian copula of the objective, as in the SCBO paper.
+            Gaussian copula of the objective, as in the SCBO paper; ``scaled-bilog`` is ``bilog`` in units of
+            the median distance from the threshold.
     """
 
     perturbation: float | None = None  # paper, Table 1: min(1, 20 / d)
@@ -82,3 +83,34 @@ class HdsafeboOptions(RegionOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         number("options, beta", self.beta, least=0.0)
+
+
+@dataclass(frozen=True)
+class FurboOptions(ScboOptions, LearnedModelOptions):
+    """Settings of one FuRBO run; the defaults are those of the authors' code, the batch is SCBO's.
+
+    Attributes:
+        length: first radius of the ball of inspectors and its bounds ``(first, least, most)``, in the unit
+            cube; below the least the search begins again and forgets all data.
+        inspectors_per_dim: points per dimension by which the model finds the region.
+        inspected_share: the share of them, the best, that the region is the smallest box around.
+        lengthscale_prior: ``paper``, Gamma(3, 3), ``dimension``, BoTorch's, or ``flat``.
+    """
+
+    kernel: str = "matern52"
+    fit_every: int = 1
+    ard: bool = True
+    learn_noise: bool = True
+    n_candidates: int = 2000
+    length: tuple[float, float, float] = (1.0, 2.0**-7, 1.0)
+    success_tolerance: int | None = 2
+    failure_tolerance: int | None = 3
+    inspectors_per_dim: int = 1000
+    inspected_share: float = 0.1
+    lengthscale_prior: str = "flat"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        integer("options, inspectors_per_dim", self.inspectors_per_dim, most=MOST_POINTS)
+        above_zero("options, inspected_share", self.inspected_share, most=1.0)
+        choice("options, lengthscale_prior", self.lengthscale_prior, LENGTHSCALE_PRIORS)

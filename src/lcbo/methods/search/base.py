@@ -16,6 +16,7 @@ from lcbo.methods.base.transforms import TRANSFORMS
 from lcbo.methods.protocol import Array, Call, Proposal, Setup
 from lcbo.methods.search.options import GlobalOptions
 from lcbo.models.border import to_tensor
+from lcbo.models.builder import Model
 from lcbo.models.gp import BatchedGP
 from lcbo.models.moments import Predictor, inverse_covariance
 from lcbo.random import generator
@@ -98,21 +99,21 @@ class GlobalSearch(ModelBased):
         """Points where the acquisition is largest, each chosen with all earlier ones pending."""
         if count <= 0:
             return []
-        due = self._fitted_at is None or self.iteration - self._fitted_at >= self._fit_every
+        due = self._fitted_at is None or self.iteration - self._fitted_at >= self._patience()
         model, y, terms = self._model(refit=due)
         if due:
             self._fitted_at = self.iteration
-        near = self.archive.u[self.best()]
         feasible = terms.feasible(y)
         best = float(model.scaling.apply(y)[feasible, 0].min()) if feasible.any() else None
         scaled = terms.scaled(model.scaling)
+        near = self._near(model, scaled)
         gp = self._builder.conditioned(model.gp, to_tensor(self._pending(), model.gp.u))
         inverse = self._base_inverse()
         proposals = []
         for left in range(count, 0, -1):
             self.iteration += 1
             rng = generator(self.setup.seed, "acquisition", self.archive.size)
-            acquisition = self.acquisition(Predictor(gp, inverse), scaled, best)
+            acquisition = self._objective(gp, inverse, scaled, best)
             u = self._maximizer(acquisition, near[None], rng, self.setup.domain)
             if self.setup.grid is not None and self.setup.deterministic:
                 u = self._another(u)
@@ -120,6 +121,21 @@ class GlobalSearch(ModelBased):
             if left > 1:
                 gp = self._builder.conditioned(gp, to_tensor(u[None], gp.u))
         return proposals
+
+    def _patience(self) -> int:
+        """Iterations between the last fit and the next."""
+        return self._fit_every
+
+    def _near(self, model: Model, terms: Terms) -> Array:  # noqa: ARG002  (for incumbents of the model)
+        """The point, ``d``, around which a maximizer may search as well."""
+        best: Array = self.archive.u[self.best()]
+        return best
+
+    def _objective(
+        self, gp: BatchedGP, inverse: Tensor | None, terms: Terms, best: float | None
+    ) -> AcquisitionFunction:
+        """What the next point maximizes, by the model given what is pending; see `acquisition`."""
+        return self.acquisition(Predictor(gp, inverse), terms, best)
 
     def _another(self, u: Array) -> Array:
         """Return a point, or a uniform one where it would round to one that has been evaluated."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lcbo.checks import MOST_POINTS, above_zero, choice, integer, mapping, number
-from lcbo.models.options import TRANSFORMS, LearnedModelOptions
+from lcbo.models.options import LENGTHSCALE_PRIORS, TRANSFORMS, LearnedModelOptions
 from lcbo.steps.schedules import Growth, Schedule, at
 
 # The settings of the maximizers, whose module would load SciPy to list the methods.
@@ -22,10 +22,11 @@ class GlobalOptions(LearnedModelOptions):
         optimizer: ``adam`` (projected, from uniform starts) or ``lbfgs`` (from the best of many Sobol points
             and of a cloud around the best observed point).
         optimizer_options: ``starts``, ``steps``, and ``rate`` of ``adam`` or ``raw`` of ``lbfgs``.
-        lengthscale_prior: ``paper``, Gamma(3, 3), or ``dimension``, BoTorch's
-            LogNormal(sqrt 2 + ln(d) / 2, sqrt 3), whose lengthscales grow with the dimension.
+        lengthscale_prior: ``paper``, Gamma(3, 3), ``dimension``, BoTorch's
+            LogNormal(sqrt 2 + ln(d) / 2, sqrt 3), whose lengthscales grow with the dimension, or ``flat``.
         transforms: ``zscore``, or before it ``bilog`` of the constraints, or ``original``: that and a
-            Gaussian copula of the objective, as in the SCBO paper.
+            Gaussian copula of the objective, as in the SCBO paper; ``scaled-bilog`` is ``bilog`` in units of
+            the median distance from the threshold.
     """
 
     optimizer: str = "adam"  # paper, Table 1
@@ -43,7 +44,7 @@ class GlobalOptions(LearnedModelOptions):
                 above_zero(argument, value)
             else:
                 integer(argument, value, least=2 if name == "raw" else 1, most=MOST_POINTS)
-        choice("options, lengthscale_prior", self.lengthscale_prior, ("paper", "dimension"))
+        choice("options, lengthscale_prior", self.lengthscale_prior, LENGTHSCALE_PRIORS)
         choice("options, transforms", self.transforms, TRANSFORMS)
 
 
@@ -63,3 +64,32 @@ class EpboOptions(GlobalOptions):
         super().__post_init__()
         number("options, beta", self.beta, least=0.0)
         at(self.rho, 1, "options, rho")
+
+
+@dataclass(frozen=True)
+class LogceiOptions(GlobalOptions):
+    """Options of `logcei`; the model and the search are those of a BoTorch user today.
+
+    Attributes:
+        fit_growth: a fit waits until there are this much more data than at the last one, as a share.
+        n_draws: joint draws of the incumbents' outputs over which the improvement is averaged.
+        n_incumbents: most points that may be the best one so far.
+    """
+
+    kernel: str = "matern52"
+    fit_every: int = 1
+    ard: bool = True
+    learn_noise: bool = True
+    optimizer: str = "lbfgs"
+    optimizer_options: Mapping[str, Any] = field(default_factory=lambda: {"starts": 8, "steps": 30})
+    lengthscale_prior: str = "dimension"  # BoTorch's since 0.12
+    transforms: str = "scaled-bilog"  # SCBO's paper, freed of units
+    fit_growth: float = 0.1  # ours: a fit of 25 lengthscales on 1000 points takes half a minute
+    n_draws: int = 16
+    n_incumbents: int = 16
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number("options, fit_growth", self.fit_growth, least=0.0)
+        integer("options, n_draws", self.n_draws, most=MOST_POINTS)
+        integer("options, n_incumbents", self.n_incumbents, most=1000)

@@ -1,0 +1,1 @@
+"""Sequential quadratic programming on a model: BayeSQP."""
