@@ -15,7 +15,8 @@ import torch
 from lcbo.acquisition.box import Box
 from lcbo.acquisition.explore import FastExplorer, PaperExplorer, SequentialExplorer
 from lcbo.models.data import merge
-from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.gp import BatchedGP
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.information import GradientInformation
 
 EXPLORERS = {"paper": PaperExplorer(), "sequential": SequentialExplorer(), "fast": FastExplorer()}

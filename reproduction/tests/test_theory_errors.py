@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from lcbo.models.gp import Hyperparameters
+from lcbo.models.hyperparameters import Hyperparameters
 from reproduction.theory.error_functions import (
     Grid,
     gradient_error,

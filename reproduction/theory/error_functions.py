@@ -24,7 +24,8 @@ from torch import Tensor
 from lcbo.acquisition.box import Box
 from lcbo.acquisition.explore import AxisExplorer, FastExplorer, adam
 from lcbo.models.data import merge
-from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.gp import BatchedGP
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.information import GradientInformation
 from lcbo.optimizer.describe import versions
 from lcbo.random import generator

@@ -8,7 +8,8 @@ import torch
 
 from lcbo.acquisition.exact_penalty import ExactPenalty
 from lcbo.models.data import merge
-from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.gp import BatchedGP
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.moments import Predictor, inverse_covariance
 from lcbo.scaling import Scaling
 from lcbo.terms import Term, Terms

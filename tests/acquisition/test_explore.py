@@ -19,7 +19,8 @@ from lcbo.acquisition.explore import (
     worst_weights,
 )
 from lcbo.models.data import merge
-from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.gp import BatchedGP
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.information import GradientInformation
 
 BATCH = 3

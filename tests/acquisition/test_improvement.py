@@ -20,7 +20,8 @@ from lcbo.acquisition.improvement import (
     log_probability,
 )
 from lcbo.models.data import merge
-from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.gp import BatchedGP
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.moments import Predictor, inverse_covariance
 from lcbo.scaling import Scaling
 from lcbo.terms import Term, Terms

@@ -10,7 +10,8 @@ from torch import Tensor
 from lcbo.acquisition.box import reflected
 from lcbo.acquisition.inspectors import inspected_box, inspectors, ranking
 from lcbo.models.data import merge
-from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.gp import BatchedGP
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.terms import Term, Terms
 
 UPPER = Term(1, 1.0, 0.3)

@@ -9,7 +9,8 @@ import torch
 from lcbo.acquisition.improvement import LogConstrainedImprovement
 from lcbo.acquisition.noisy_improvement import LogNoisyImprovement, incumbents, normal_numbers
 from lcbo.models.data import merge
-from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.gp import BatchedGP
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.moments import DrawnPredictor, Predictor, inverse_covariance
 from lcbo.terms import Term, Terms
 

@@ -8,7 +8,8 @@ import torch
 
 from lcbo.acquisition.safe_set import optimistic
 from lcbo.models.data import merge
-from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.gp import BatchedGP
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.scaling import Scaling
 from lcbo.terms import Term, Terms
 

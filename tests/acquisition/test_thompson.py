@@ -15,7 +15,8 @@ from lcbo.acquisition.box import Box
 from lcbo.acquisition.thompson import masked, picks, sobol
 from lcbo.models.data import merge
 from lcbo.models.draws import SAMPLERS
-from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.gp import BatchedGP
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.scaling import Scaling
 from lcbo.terms import Term, Terms
 

@@ -16,7 +16,8 @@ from lcbo.methods.protocol import Proposal, Setup
 from lcbo.methods.sqp.bayesqp import BayeSqp
 from lcbo.methods.sqp.subproblem import lagrangian_hessian, spread_factors, subproblem_step
 from lcbo.models.data import merge
-from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.gp import BatchedGP
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.terms import Term, Terms
 
 DIM = 3

@@ -10,9 +10,9 @@ import pytest
 
 from lcbo.methods.base.builders import growing_builder, window_builder
 from lcbo.methods.protocol import Setup
-from lcbo.models.fit import LogNormal, MapFit, RestartedFit
-from lcbo.models.lattice import LatticeFit
-from lcbo.models.newton import NewtonFit
+from lcbo.models.fits.lattice import LatticeFit
+from lcbo.models.fits.map import LogNormal, MapFit, RestartedFit
+from lcbo.models.fits.newton import NewtonFit
 from lcbo.models.options import LearnedModelOptions, ModelOptions
 from lcbo.terms import Terms
 

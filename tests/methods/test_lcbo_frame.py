@@ -16,7 +16,7 @@ from lcbo.methods.lcbo.local_model import LocalModel, Window
 from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.lcbo.regime import NoiseRegime
 from lcbo.models.builder import WindowBuilder
-from lcbo.models.gp import Hyperparameters
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.repeats import Repeats
 from lcbo.terms import Term, Terms
 

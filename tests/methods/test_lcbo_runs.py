@@ -14,7 +14,7 @@ from lcbo import Optimizer, Problem
 from lcbo.methods import registry
 from lcbo.methods.lcbo.method import Lcbo
 from lcbo.methods.protocol import Call, Outcome, Setup
-from lcbo.models.gp import GrownGP
+from lcbo.models.grown import GrownGP
 from lcbo.terms import Term, Terms
 
 Truth = Callable[[np.ndarray], np.ndarray]

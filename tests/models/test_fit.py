@@ -14,9 +14,9 @@ from scipy.special import logsumexp, softmax
 from scipy.stats import multivariate_normal, norm
 
 from lcbo.models.data import Data, merge
-from lcbo.models.fit import Gamma, LogNormal, MapFit, Normal, RestartedFit, log_posterior
-from lcbo.models.gp import Hyperparameters
-from lcbo.models.lattice import LatticeFit
+from lcbo.models.fits.lattice import LatticeFit
+from lcbo.models.fits.map import Gamma, LogNormal, MapFit, Normal, RestartedFit, log_posterior
+from lcbo.models.hyperparameters import Hyperparameters
 
 DIM = 3
 

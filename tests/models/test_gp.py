@@ -10,7 +10,8 @@ from torch import Tensor
 
 from lcbo.models import gp as module
 from lcbo.models.data import Data, merge
-from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.gp import BatchedGP
+from lcbo.models.hyperparameters import Hyperparameters
 
 DIM = 3
 KERNELS = {"rbf": gpytorch.kernels.RBFKernelGrad, "matern52": gpytorch.kernels.Matern52KernelGrad}

@@ -12,9 +12,10 @@ import torch
 from lcbo.errors import ModelError, NumericalRescueWarning
 from lcbo.models.builder import GrowingBuilder
 from lcbo.models.data import merge
-from lcbo.models.fit import MapFit
-from lcbo.models.gp import BatchedGP, Hyperparameters
-from lcbo.models.newton import WARM_FIT
+from lcbo.models.fits.map import MapFit
+from lcbo.models.fits.newton import WARM_FIT
+from lcbo.models.gp import BatchedGP
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.scaling import Scaling
 
 DIM, OUTPUTS = 4, 3

@@ -8,9 +8,11 @@ import torch
 
 from lcbo.models.builder import WindowBuilder
 from lcbo.models.data import merge
-from lcbo.models.gp import BatchedGP, GrownGP, Hyperparameters
+from lcbo.models.fits.lattice import LatticeFit
+from lcbo.models.gp import BatchedGP
+from lcbo.models.grown import GrownGP
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.information import GradientInformation
-from lcbo.models.lattice import LatticeFit
 from lcbo.models.repeats import Repeats
 
 DIM, BASE, N = 4, 9, 15

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from lcbo.models.data import merge
-from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.gp import BatchedGP
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.information import GradientInformation
 
 DIM = 4

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from lcbo.models.data import merge
-from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.gp import BatchedGP
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.moments import Predictor, inverse_covariance
 
 DIM, OUTPUTS = 3, 3

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from lcbo.errors import ModelError
-from lcbo.models import fit as fit_module
-from lcbo.models import newton
 from lcbo.models.data import Data, merge
-from lcbo.models.fit import LogNormal, MapFit, log_posterior
-from lcbo.models.gp import Hyperparameters
-from lcbo.models.newton import NewtonFit
+from lcbo.models.fits import map as fit_module
+from lcbo.models.fits import newton
+from lcbo.models.fits.map import LogNormal, MapFit, log_posterior
+from lcbo.models.fits.newton import NewtonFit
+from lcbo.models.hyperparameters import Hyperparameters
 
 TIGHT = MapFit(tolerance=1e-14, max_iterations=500)
 

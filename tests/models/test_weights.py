@@ -10,7 +10,7 @@ from lcbo.methods.confirmation import Confirmed
 from lcbo.methods.lcbo.method import Lcbo
 from lcbo.models.builder import WindowBuilder
 from lcbo.models.data import merge, weights
-from lcbo.models.gp import Hyperparameters
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.repeats import Repeats
 
 BOX = [(0.0, 1.0)] * 2

@@ -13,9 +13,10 @@ from lcbo.errors import ModelError, NumericalRescueWarning
 from lcbo.models import builder as module
 from lcbo.models.builder import Model, WindowBuilder
 from lcbo.models.data import Data
-from lcbo.models.fit import MapFit
-from lcbo.models.gp import BatchedGP, Hyperparameters
-from lcbo.models.lattice import LatticeFit
+from lcbo.models.fits.lattice import LatticeFit
+from lcbo.models.fits.map import MapFit
+from lcbo.models.gp import BatchedGP
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.repeats import Repeats
 
 DIM = 4

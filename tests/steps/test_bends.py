@@ -12,7 +12,8 @@ from scipy.optimize import minimize
 
 from lcbo.methods.lcbo.curvature import ModeledBends
 from lcbo.models.data import merge
-from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.gp import BatchedGP
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.steps.landing import Landing
 from lcbo.steps.linearized import LinearizedStep, Radius, linearized_step
 from lcbo.steps.step import Bends, Iterate, LocalPosterior

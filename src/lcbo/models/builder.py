@@ -16,10 +16,12 @@ from torch import Tensor
 from lcbo.errors import ModelError, NumericalRescueWarning
 from lcbo.models.border import to_tensor
 from lcbo.models.data import Data, merge, weights
-from lcbo.models.fit import MapFit
-from lcbo.models.gp import BatchedGP, GrownGP, Hyperparameters
-from lcbo.models.lattice import LatticeFit
-from lcbo.models.newton import WARM_FIT
+from lcbo.models.fits.lattice import LatticeFit
+from lcbo.models.fits.map import MapFit
+from lcbo.models.fits.newton import WARM_FIT
+from lcbo.models.gp import BatchedGP
+from lcbo.models.grown import GrownGP
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.repeats import Repeats
 from lcbo.scaling import Scaling
 from lcbo.types import Array

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,10 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lcbo.linalg import cholesky
-from lcbo.models.border import CPU, to_tensor
 from lcbo.models.data import Data
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.kernels import (
-    CURVATURE,
     PROFILES,
     VALUES,
     followed_profile,
@@ -25,86 +22,6 @@ from lcbo.models.kernels import (
 )
 
 PORTION = 2**18  # numbers; larger blocks of memory cost more than the algebra on them
-
-
-@dataclass(frozen=True)
-class Hyperparameters:
-    """Kernel words are BoTorch's; batch dimension ``B`` runs over outputs.
-
-    Attributes:
-        lengthscale: ``B x 1`` (isotropic) or ``B x d`` (ARD).
-        outputscale: ``B``, a variance.
-        noise_var: ``B``.
-        mean: ``B`` constant prior means.
-        kernel: ``rbf`` or ``matern52``.
-    """
-
-    lengthscale: Tensor
-    outputscale: Tensor
-    noise_var: Tensor
-    mean: Tensor
-    kernel: str = "rbf"
-
-    @staticmethod
-    def start(n_outputs: int, kernel: str = "rbf", given: Mapping[str, Any] | None = None) -> Hyperparameters:
-        """Return where a fit starts: ``given`` has one number or one per output for each parameter."""
-        values = {"lengthscale": 1.0, "outputscale": 1.0, "noise_var": 0.01, "mean": 0.0, **(given or {})}
-
-        def per_output(name: str) -> Tensor:
-            value = np.asarray(values[name], np.float64)
-            return to_tensor(np.array(np.broadcast_to(value, (n_outputs, *value.shape[1:])), order="C"), CPU)
-
-        length = per_output("lengthscale")
-        return Hyperparameters(
-            length if length.ndim == 2 else length[:, None],
-            per_output("outputscale"),
-            per_output("noise_var"),
-            per_output("mean"),
-            kernel,
-        )
-
-    @staticmethod
-    def of(stored: Mapping[str, Any]) -> Hyperparameters:
-        """Return the hyperparameters that `stored` described."""
-        names = ("lengthscale", "outputscale", "noise_var", "mean")
-        tensors = {name: to_tensor(np.array(stored[name], np.float64), CPU) for name in names}
-        return Hyperparameters(**tensors, kernel=stored["kernel"])
-
-    def stored(self) -> dict[str, Any]:
-        """Return the values as JSON numbers and lists."""
-        return {
-            "lengthscale": self.lengthscale.tolist(),
-            "outputscale": self.outputscale.tolist(),
-            "noise_var": self.noise_var.tolist(),
-            "mean": self.mean.tolist(),
-            "kernel": self.kernel,
-        }
-
-    def outputs(self, rows: slice | NDArray[np.intp]) -> Hyperparameters:
-        """Return the hyperparameters of some outputs alone."""
-        return Hyperparameters(
-            self.lengthscale[rows], self.outputscale[rows], self.noise_var[rows], self.mean[rows], self.kernel
-        )
-
-    def to(self, device: torch.device) -> Hyperparameters:
-        """Return the hyperparameters on a device; models are where their hyperparameters are."""
-        return Hyperparameters(
-            self.lengthscale.to(device),
-            self.outputscale.to(device),
-            self.noise_var.to(device),
-            self.mean.to(device),
-            self.kernel,
-        )
-
-    @property
-    def device(self) -> torch.device:
-        """Where they are."""
-        return self.lengthscale.device
-
-    @property
-    def prior_gradient_var(self) -> Tensor:
-        """Prior variance of each gradient component: ``B x 1`` or ``B x d``."""
-        return CURVATURE[self.kernel] * self.outputscale[:, None] / self.lengthscale.square()
 
 
 @dataclass(frozen=True)
@@ -504,59 +421,6 @@ class BatchedGP:
         """``K^-1 rhs``."""
         portions = _portions(len(self.factor), self.factor.shape[-1] ** 2)
         return _joined([torch.cholesky_solve(rhs[rows], self.factor[rows]) for rows in portions])
-
-
-class GrownGP(BatchedGP):
-    """The base and what `conditioned` adds to it; with many outputs copying the factor costs most.
-
-        L = [[L_0, 0], [W^T, C]],   W = L_0^-1 k(U_0, U_1),   C C^T = k(U_1, U_1) + noise - W^T W
-
-    Args:
-        base: has the first points, and L_0.
-    """
-
-    def __init__(self, base: BatchedGP) -> None:
-        self.u, self.hyper, self.alpha = base.u, base.hyper, base.alpha
-        self.present, self.noise, self.complete = base.present, base.noise, base.complete
-        self._base = base
-        self._beside = base.alpha.new_zeros(*base.alpha.shape, 0)  # W
-        self._corner = base.alpha.new_zeros(len(base.alpha), 0, 0)  # C
-
-    @property
-    def factor(self) -> Tensor:  # type: ignore[override]
-        """``B x n x n``, L, put together."""
-        whole = copy(self._base)
-        if self._corner.shape[-1]:
-            whole._border(self._beside, self._corner)
-        return whole.factor
-
-    def whiten(self, rhs: Tensor) -> Tensor:
-        """``L^-1 rhs``."""
-        n = self._beside.shape[-2]
-        top = self._base.whiten(rhs[:, :n])
-        below = rhs[:, n:] - self._beside.mT @ top
-        return torch.cat([top, torch.linalg.solve_triangular(self._corner, below, upper=False)], -2)
-
-    def unwhiten(self, rhs: Tensor) -> Tensor:
-        """``L^-T rhs``."""
-        n = self._beside.shape[-2]
-        below = torch.linalg.solve_triangular(self._corner.mT, rhs[:, n:], upper=True)
-        return torch.cat([self._base.unwhiten(rhs[:, :n] - self._beside @ below), below], -2)
-
-    def _solve(self, rhs: Tensor) -> Tensor:
-        return self.unwhiten(self.whiten(rhs))
-
-    def _pick(self, rows: slice | NDArray[np.intp]) -> None:
-        self._base = self._base.outputs(rows)
-        self._beside, self._corner = self._beside[rows], self._corner[rows]
-
-    def _border(self, white: Tensor, corner: Tensor) -> None:
-        n, (batch, size, p) = self._beside.shape[-2], white.shape
-        grown = corner.new_zeros(batch, size - n + p, size - n + p)
-        grown[:, :-p, :-p] = self._corner
-        grown[:, -p:, :-p] = white[:, n:].mT
-        grown[:, -p:, -p:] = corner
-        self._beside, self._corner = torch.cat([self._beside, white[:, :n]], -1), grown
 
 
 def _portions(batch: int, numbers: int) -> list[slice]:

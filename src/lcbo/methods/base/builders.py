@@ -8,10 +8,10 @@ from dataclasses import replace
 from lcbo.methods.protocol import Setup
 from lcbo.models.border import chosen_device
 from lcbo.models.builder import GrowingBuilder, WindowBuilder
-from lcbo.models.fit import Flat, Gamma, LogNormal, MapFit, Prior, RestartedFit
-from lcbo.models.gp import Hyperparameters
-from lcbo.models.lattice import LatticeFit
-from lcbo.models.newton import WARM_FIT
+from lcbo.models.fits.lattice import LatticeFit
+from lcbo.models.fits.map import Flat, Gamma, LogNormal, MapFit, Prior, RestartedFit
+from lcbo.models.fits.newton import WARM_FIT
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.options import LearnedModelOptions, ModelOptions
 
 

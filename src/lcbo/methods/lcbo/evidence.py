@@ -11,7 +11,7 @@ import torch
 from lcbo.methods.lcbo.frame import Frame, Warp
 from lcbo.models.border import to_tensor
 from lcbo.models.data import merge
-from lcbo.models.lattice import LatticeFit
+from lcbo.models.fits.lattice import LatticeFit
 from lcbo.models.repeats import Repeats
 from lcbo.scaling import Scaling
 from lcbo.types import Array

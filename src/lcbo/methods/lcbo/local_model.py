@@ -24,7 +24,8 @@ from lcbo.methods.lcbo.regime import NoiseRegime
 from lcbo.methods.protocol import Belief, Forecast
 from lcbo.models.border import to_array, to_tensor
 from lcbo.models.builder import Model, WindowBuilder
-from lcbo.models.gp import BatchedGP, Hyperparameters
+from lcbo.models.gp import BatchedGP
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.repeats import Repeats
 from lcbo.steps.step import LocalPosterior
 from lcbo.terms import Terms

@@ -14,7 +14,7 @@ from lcbo.methods.protocol import Setup
 from lcbo.methods.regions.options import FurboOptions
 from lcbo.methods.regions.scbo import Scbo
 from lcbo.models.builder import Model
-from lcbo.models.fit import Flat
+from lcbo.models.fits.map import Flat
 from lcbo.terms import Terms
 
 BOUNDS = ((0.005, 4.0), (0.05, 20.0), (1e-8, 1e-3))  # of lengthscales, outputscale and noise; authors' code

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from lcbo.models.border import to_tensor
 from lcbo.models.data import Data
-from lcbo.models.gp import Hyperparameters
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.kernels import PROFILES, squared_distance
 
 

@@ -14,7 +14,7 @@ from lcbo.errors import ModelError
 from lcbo.linalg import cholesky
 from lcbo.models.border import to_array, to_tensor
 from lcbo.models.data import Data
-from lcbo.models.gp import Hyperparameters
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.kernels import PROFILES, squared_distance
 from lcbo.types import Array
 

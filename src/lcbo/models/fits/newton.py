@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from lcbo.errors import ModelError
 from lcbo.models.border import to_array, to_tensor
 from lcbo.models.data import Data
-from lcbo.models.fit import MapFit, log_posterior, pack, unpack
-from lcbo.models.gp import Hyperparameters
+from lcbo.models.fits.map import MapFit, log_posterior, pack, unpack
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.types import Array
 
 Rows = NDArray[np.intp]

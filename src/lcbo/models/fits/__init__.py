@@ -1,0 +1,1 @@
+"""How hyperparameters are learned: averaged over a lattice, or at the peak of their posterior."""

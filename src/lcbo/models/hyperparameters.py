@@ -1,0 +1,95 @@
+"""Hyperparameters of one Gaussian process per output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lcbo.models.border import CPU, to_tensor
+from lcbo.models.kernels import CURVATURE
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """Kernel words are BoTorch's; batch dimension ``B`` runs over outputs.
+
+    Attributes:
+        lengthscale: ``B x 1`` (isotropic) or ``B x d`` (ARD).
+        outputscale: ``B``, a variance.
+        noise_var: ``B``.
+        mean: ``B`` constant prior means.
+        kernel: ``rbf`` or ``matern52``.
+    """
+
+    lengthscale: Tensor
+    outputscale: Tensor
+    noise_var: Tensor
+    mean: Tensor
+    kernel: str = "rbf"
+
+    @staticmethod
+    def start(n_outputs: int, kernel: str = "rbf", given: Mapping[str, Any] | None = None) -> Hyperparameters:
+        """Return where a fit starts: ``given`` has one number or one per output for each parameter."""
+        values = {"lengthscale": 1.0, "outputscale": 1.0, "noise_var": 0.01, "mean": 0.0, **(given or {})}
+
+        def per_output(name: str) -> Tensor:
+            value = np.asarray(values[name], np.float64)
+            return to_tensor(np.array(np.broadcast_to(value, (n_outputs, *value.shape[1:])), order="C"), CPU)
+
+        length = per_output("lengthscale")
+        return Hyperparameters(
+            length if length.ndim == 2 else length[:, None],
+            per_output("outputscale"),
+            per_output("noise_var"),
+            per_output("mean"),
+            kernel,
+        )
+
+    @staticmethod
+    def of(stored: Mapping[str, Any]) -> Hyperparameters:
+        """Return the hyperparameters that `stored` described."""
+        names = ("lengthscale", "outputscale", "noise_var", "mean")
+        tensors = {name: to_tensor(np.array(stored[name], np.float64), CPU) for name in names}
+        return Hyperparameters(**tensors, kernel=stored["kernel"])
+
+    def stored(self) -> dict[str, Any]:
+        """Return the values as JSON numbers and lists."""
+        return {
+            "lengthscale": self.lengthscale.tolist(),
+            "outputscale": self.outputscale.tolist(),
+            "noise_var": self.noise_var.tolist(),
+            "mean": self.mean.tolist(),
+            "kernel": self.kernel,
+        }
+
+    def outputs(self, rows: slice | NDArray[np.intp]) -> Hyperparameters:
+        """Return the hyperparameters of some outputs alone."""
+        return Hyperparameters(
+            self.lengthscale[rows], self.outputscale[rows], self.noise_var[rows], self.mean[rows], self.kernel
+        )
+
+    def to(self, device: torch.device) -> Hyperparameters:
+        """Return the hyperparameters on a device; models are where their hyperparameters are."""
+        return Hyperparameters(
+            self.lengthscale.to(device),
+            self.outputscale.to(device),
+            self.noise_var.to(device),
+            self.mean.to(device),
+            self.kernel,
+        )
+
+    @property
+    def device(self) -> torch.device:
+        """Where they are."""
+        return self.lengthscale.device
+
+    @property
+    def prior_gradient_var(self) -> Tensor:
+        """Prior variance of each gradient component: ``B x 1`` or ``B x d``."""
+        return CURVATURE[self.kernel] * self.outputscale[:, None] / self.lengthscale.square()
