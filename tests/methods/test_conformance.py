@@ -25,11 +25,14 @@ from lcbo.testing.reproducibility import (
 FEW_STEPS = {"fit_every": 8, "optimizer_options": {"starts": 2, "steps": 5}}
 SMALL: Mapping[str, Mapping[str, Any]] = {
     "lcbo-paper": {"explore": 2, "eta": 0.1, "explorer_options": {"starts": 2, "steps": 5}},
+    "lcbo-authors": {"explore": 2, "eta": 0.1, "explorer_options": {"starts": 2, "steps": 5}},
     # Its own explorer repeats points by design, and its step wants to be told how smooth the problem is.
     "lcbo-theory": {"repeats": 1, "explore": 2, "explorer": "fast", "eta": Power(0.1, -0.5)},
     "scbo": {"n_candidates": 64, "fit_every": 8},
+    "scbo-original": {"n_candidates": 64, "fit_every": 8},
     "hdsafebo": {"n_candidates": 64, "fit_every": 8},
     "cei": FEW_STEPS,
+    "cei-plain": FEW_STEPS,
     "epbo": FEW_STEPS,
     "cmaes": {"popsize": 5},
 }

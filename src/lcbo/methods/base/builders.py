@@ -8,7 +8,7 @@ from dataclasses import replace
 from lcbo.methods.protocol import Setup
 from lcbo.models.border import chosen_device
 from lcbo.models.builder import GrowingBuilder, WindowBuilder
-from lcbo.models.fit import Gamma, LogNormal, MapFit, Prior, RestartedFit
+from lcbo.models.fit import AdamFit, Gamma, LogNormal, MapFit, Prior, RestartedFit
 from lcbo.models.gp import Hyperparameters
 from lcbo.models.lattice import LatticeFit
 from lcbo.models.newton import WARM_FIT
@@ -49,13 +49,15 @@ def window_builder(
 
     Args:
         setup: the problem.
-        options: of the model; its ``fit`` may be ``lattice`` too.
+        options: of the model; its ``fit`` may be ``lattice`` or ``adam`` too.
         kernel: of the first fits, where the option leaves it open.
         average_repeats: treat the mean of repeats as one observation with unreduced noise.
     """
+    noise_prior = LogNormal(-4.0, 3.0) if options.learn_noise else None
     fits: dict[str, MapFit | LatticeFit | None] = {
         "lattice": LatticeFit(),
-        "map": MapFit(noise_prior=LogNormal(-4.0, 3.0) if options.learn_noise else None),
+        "map": MapFit(noise_prior=noise_prior),
+        "adam": AdamFit(noise_prior=noise_prior),
         "fixed": None,
     }
     return WindowBuilder(

@@ -34,7 +34,8 @@ class TrustRegionMethod(ModelBased):
 
     A batch is judged when all of it is told. Points asked for beyond it are judged with the first batch that
     ends after them. A restart keeps all data and needs no new design: the region returns to its first length
-    around the best point known.
+    around the best point known. Successes are then judged against what came after the restart: the best of
+    all data would call every step of a new region a failure.
 
     Attributes:
         region: the trust region now.
@@ -56,6 +57,7 @@ class TrustRegionMethod(ModelBased):
         self.sampler = SAMPLERS[options.sampler]
         self._open_ids: list[int] = []
         self._unjudged: list[int] = []
+        self._since = 0  # id of the first evaluation after the last restart
 
     @abstractmethod
     def center(self, y: Array) -> int:
@@ -108,6 +110,7 @@ class TrustRegionMethod(ModelBased):
             "model": self._builder.state(),
             "batch": self._open_ids,
             "unjudged": self._unjudged,
+            "since": self._since,
             "included": self.n_included,
         }
 
@@ -119,6 +122,7 @@ class TrustRegionMethod(ModelBased):
         self._builder.restore(state["model"])
         self._open_ids, self._unjudged = list(state["batch"]), list(state["unjudged"])
         self.n_included = state["included"]
+        self._since = state.get("since", 0)  # run files of before judge against all data
 
     def _propose(self, u: Array, role: str) -> Proposal:
         proposal = super()._propose(u, role)
@@ -137,11 +141,14 @@ class TrustRegionMethod(ModelBased):
         if self.iteration == 0:
             self._record("start", self.region.length)
         else:
-            fresh = np.isin(ids, ended)
-            success = bool(fresh.any()) and self.succeeded(self.archive.y[ids], fresh)
+            judged = ids[(ids >= self._since) | np.isin(ids, ended)]
+            fresh = np.isin(judged, ended)
+            success = bool(fresh.any()) and self.succeeded(self.archive.y[judged], fresh)
             self.region, changes = self.region.judged(success, self.rules)
             for kind, length in changes:
                 self._record(kind, length)
+                if kind == "restart":
+                    self._since = self.archive.size
         if self.iteration % self.options.fit_every == 0:
             self._model(refit=True)
         self.iteration += 1
