@@ -47,7 +47,7 @@ pictures: .venv/.installed
 # The paper's experiments. Runs that are there are not run again; a run that fails does not keep the figures
 # from being drawn, but is an error in the end. `reproducing` draws and writes from the results that are there.
 EXPERIMENT := $(BIN)/python -m reproduction
-SPECS := $(foreach name,main batch components penalty,reproduction/$(name).toml)
+SPECS := $(foreach name,main control batch components penalty,reproduction/$(name).toml)
 QUICK := --quick --root build/quick
 
 reproduce-quick: .venv/.installed-cma

@@ -107,9 +107,10 @@ def claims(specs: Specs, root: Root = None, quick: Quick = False) -> None:
     """
     from reproduction.claims.paper import judge_all
 
-    shown = Table("claim", "verdict", "with lcbo", "n", box=None)
-    for judged in judge_all(_results(specs, root, quick)):
-        shown.add_row(judged.claim.title, judged.verdict, judged.default_verdict, judged.n)
+    shown = Table("claim", "reading", "verdict", box=None)
+    for one in judge_all(_results(specs, root, quick)):
+        for reading in one.checks:
+            shown.add_row(one.claim.title, reading, one.verdict(reading))
     Console().print(shown)
 
 
@@ -123,14 +124,18 @@ def page(
     root: Root = None,
     quick: Quick = False,
 ) -> None:
-    """Write the page "Reproducing the paper": every statement computed from the runs that are there.
+    """Write the pages "Reproducing the paper" and "Readings", computed from the runs that are there.
 
     Example: python -m reproduction page reproduction/*.toml --out docs/reproducing.md
     """
+    from reproduction.pages.check import READINGS
     from reproduction.pages.page import write_page
+    from reproduction.pages.readings import write_readings
 
-    write_page(_results(specs, root, quick), out, images)
-    Console().print(str(out), highlight=False)
+    results = _results(specs, root, quick)
+    write_page(results, out, images, root or specs[0].parent)
+    write_readings(results, out.with_name(READINGS))
+    Console().print(f"{out}, {READINGS}", highlight=False)
 
 
 @app.command()
@@ -141,15 +146,13 @@ def check(
     root: Root = None,
     quick: Quick = False,
 ) -> None:
-    """Check that the page is up to date, decided claims are explained and the results are small.
+    """Check that the pages are up to date and the results are small.
 
     Example: python -m reproduction check reproduction/*.toml
     """
-    from reproduction.harness.runner import RESULTS
     from reproduction.pages.check import find_faults
 
-    folder = (root or specs[0].parent) / RESULTS
-    faults = find_faults(_results(specs, root, quick), out, images, folder)
+    faults = find_faults(_results(specs, root, quick), out, images, root or specs[0].parent)
     for line in faults:
         Console().print(line, markup=False, highlight=False, soft_wrap=True)
     raise typer.Exit(1 if faults else 0)
