@@ -75,7 +75,9 @@ def schedule_below(
         if ours in wide and other in wide and lasts:
             place = share * min(lasts)
             pair = [at(wide[name], place) if len(wide[name]) else _nothing() for name in (ours, other)]
-            found.append(below(*pair).rename(lambda seed, task=task: f"{task}/{seed}"))
+            gaps = below(*pair)
+            gaps.index = pd.Index([f"{task}/{seed}" for seed in gaps.index])
+            found.append(gaps)
     values = pd.concat(found) if found else _nothing()
     return Comparison(f"{ours} below {other} at {share:.0%} of the {along}", values)
 
