@@ -30,6 +30,8 @@ def overview(results: Results) -> Figure:
         _draw(axes, results, task)
     for axes in panels[len(tasks) :]:
         axes.set_axis_off()
+    if not tasks:
+        panels[0].text(0.5, 0.5, "no runs yet", ha="center", color=PALE, fontsize=SIZE + 2)
     return figure
 
 
