@@ -65,12 +65,12 @@ reproduce: .venv/.installed-mujoco
 
 reproducing: .venv/.installed
 	$(EXPERIMENT) figures $(SPECS) --out docs/images/reproduction
-	$(EXPERIMENT) page $(SPECS) --images docs/images/reproduction --out docs/reproducing.md
+	$(EXPERIMENT) page $(SPECS) --images docs/images/reproduction --out docs/reproducing.md --readme README.md
 	$(MAKE) reproduction-check
 
 # The committed results and the page written from them; not part of `make test`.
 reproduction-check: .venv/.installed
-	$(EXPERIMENT) check $(SPECS)
+	$(EXPERIMENT) check $(SPECS) --readme README.md
 
 .venv:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lcbo needs Python 3.11 or newer")'

@@ -121,6 +121,7 @@ def page(
     images: Annotated[Path, typer.Option(help="Folder the figures lie in.")] = Path(
         "docs/images/reproduction"
     ),
+    readme: Annotated[Path | None, typer.Option(help="File whose findings are brought up to date.")] = None,
     root: Root = None,
     quick: Quick = False,
 ) -> None:
@@ -131,10 +132,13 @@ def page(
     from reproduction.pages.check import READINGS
     from reproduction.pages.page import write_page
     from reproduction.pages.readings import write_readings
+    from reproduction.pages.readme import write_findings
 
     results = _results(specs, root, quick)
     write_page(results, out, images, root or specs[0].parent)
     write_readings(results, out.with_name(READINGS))
+    if readme is not None:
+        write_findings(results, readme)
     Console().print(f"{out}, {READINGS}", highlight=False)
 
 
@@ -143,6 +147,7 @@ def check(
     specs: Specs,
     out: Annotated[Path, typer.Option(help="The page.")] = Path("docs/reproducing.md"),
     images: Annotated[Path, typer.Option(help="Folder of the figures.")] = Path("docs/images/reproduction"),
+    readme: Annotated[Path | None, typer.Option(help="File with the findings.")] = None,
     root: Root = None,
     quick: Quick = False,
 ) -> None:
@@ -152,7 +157,7 @@ def check(
     """
     from reproduction.pages.check import find_faults
 
-    faults = find_faults(_results(specs, root, quick), out, images, root or specs[0].parent)
+    faults = find_faults(_results(specs, root, quick), out, images, root or specs[0].parent, readme)
     for line in faults:
         Console().print(line, markup=False, highlight=False, soft_wrap=True)
     raise typer.Exit(1 if faults else 0)

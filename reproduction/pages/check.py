@@ -8,12 +8,15 @@ from reproduction.harness.results import Results
 from reproduction.harness.runner import RESULTS
 from reproduction.pages.page import link_to, page, pictures
 from reproduction.pages.readings import readings_page
+from reproduction.pages.readme import with_findings
 
 LARGEST = 8e6  # bytes of all results together
 READINGS = "readings.md"  # beside the page
 
 
-def find_faults(results: Results, out: Path, images: Path, root: Path) -> list[str]:
+def find_faults(
+    results: Results, out: Path, images: Path, root: Path, readme: Path | None = None
+) -> list[str]:
     """Return one line for everything that should be mended before the results are committed.
 
     Args:
@@ -21,11 +24,14 @@ def find_faults(results: Results, out: Path, images: Path, root: Path) -> list[s
         out: the page.
         images: folder of the figures.
         root: folder of ``results/``.
+        readme: a file with the findings, where they are to be checked too.
     """
     computed = {
         out: page(results, link_to(images, out), pictures(images), root),
         out.with_name(READINGS): readings_page(results),
     }
+    if readme is not None:
+        computed[readme] = with_findings(readme.read_text(encoding="utf-8"), results)
     faults = [
         f"{path} is not what the results say; run make reproducing"
         for path, text in computed.items()

@@ -93,14 +93,13 @@ def _five_lines(results: Results, judged: Sequence[Judged], theory: Sequence[The
     words = [one.verdict(reading) for one in judged for reading in one.checks if one.claim in CLAIMS]
     words += [one.verdict for one in theory]
     counts = {word: words.count(word) for word in (AGREE, CONTRADICTED, UNDECIDED)}
-    leads = [(task, _lead(results, task, code)) for task in REAL]
     tasks = {word: [view(t).title for t in TASKS if _on_task(judged, t, code) == word] for word in counts}
     between = [(task, _readings_differ(results, task)) for task in REAL]
     done, wanted = int(results.cells["done"].sum()), int(results.cells["wanted"].sum())
     own = [(task, ends_below(results, task, DEFAULT, code)) for task in REAL]
     return [
         "1. **Does LCBO work?** Its authors' code, against the strongest of the paper's four rivals on the "
-        f"real tasks: {_listed(leads)}.",
+        f"real tasks: {leads_over_strongest(results, REAL, code)}.",
         f"2. **Where?** Below all four rivals: {_names(tasks[AGREE])}; not below all four: "
         f"{_names(tasks[CONTRADICTED])}; not decided yet: {_names(tasks[UNDECIDED])}.",
         f"3. **How sure?** {counts[AGREE]} verdicts agree with the paper, {counts[CONTRADICTED]} contradict "
@@ -112,10 +111,10 @@ def _five_lines(results: Results, judged: Sequence[Judged], theory: Sequence[The
     ]
 
 
-def _lead(results: Results, task: str, reading: str) -> Comparison:
-    """Return the comparison with the strongest rival of the paper that was run."""
-    rival = strongest(results, task, BASELINES) or BASELINES[0]
-    return ends_below(results, task, reading, rival)
+def leads_over_strongest(results: Results, tasks: Sequence[str], reading: str) -> str:
+    """Return by task how far a reading ends below the strongest rival of the paper that was run."""
+    rivals = [(task, strongest(results, task, BASELINES) or BASELINES[0]) for task in tasks]
+    return _listed([(task, ends_below(results, task, reading, rival)) for task, rival in rivals])
 
 
 def _readings_differ(results: Results, task: str) -> Comparison:

@@ -10,6 +10,7 @@ from reproduction.figures.figures import FIGURES
 from reproduction.pages.check import find_faults
 from reproduction.pages.page import page, write_page
 from reproduction.pages.readings import readings_page, write_readings
+from reproduction.pages.readme import BEGIN, END, with_findings
 from reproduction.pages.text import CAPTIONS
 
 
@@ -64,6 +65,16 @@ def test_readings_are_measured_where_runs_exist(results):
     assert "| not measured |" in text
     row = next(line for line in text.splitlines() if line.startswith("| Stepped beam"))
     assert row.startswith("| Stepped beam, d = 50 | +48.9 % [+48.9 %, +48.9 %] (n = 10) | not run (n = 0) |")
+
+
+def test_the_readme_gets_two_sentences_between_its_marks(results):
+    text = with_findings(f"before\n{BEGIN}\nold\n{END}\nafter\n", results)
+    assert text.startswith(f"before\n{BEGIN}\nOn the paper's real tasks")
+    assert text.endswith(f"{END}\nafter\n")
+    assert "Stepped beam +∞" in text, "the only rival has no feasible beam"
+    assert f"Of {len(CLAIMS)} claims of the paper 1 are confirmed, 0 contradicted" in text
+    assert with_findings(text, results) == text
+    assert with_findings("no marks", results) == "no marks"
 
 
 def test_faults_are_stale_pages_and_large_results(results, lab, tmp_path, monkeypatch):
