@@ -63,7 +63,8 @@ def series_of(
 def common_seeds(results: Results, sources: Sequence[tuple[str, str, str]]) -> list[int]:
     """Return the seeds a panel shows, the same for all its lines.
 
-    Of the strong lines those with the most runs are shown: as many lines and seeds as make most runs in all.
+    Of the strong lines those with the most runs are shown: as many of them as make the square of their number
+    times the number of seeds largest. Few lines of many seeds are no comparison, many of one seed are none.
 
     Args:
         results: the runs.
@@ -71,7 +72,7 @@ def common_seeds(results: Results, sources: Sequence[tuple[str, str, str]]) -> l
     """
     runs = [seeds for source in sources if style_of(source[2]).strong and (seeds := results.seeds(*source))]
     choices = [[seeds for seeds in runs if len(seeds) >= least] for least in sorted(set(map(len, runs)))]
-    best = max(choices, key=lambda kept: len(kept) * len(set.intersection(*kept)), default=[])
+    best = max(choices, key=lambda kept: len(kept) ** 2 * len(set.intersection(*kept)), default=[])
     return sorted(set.intersection(*best)) if best else []
 
 

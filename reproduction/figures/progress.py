@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,7 +46,7 @@ def components(results: Results) -> Figure:
         rival = strongest(results, task, BASELINES)
         return [*_with_lcbo(results, "components", task), *([("main", rival)] if rival else [])]
 
-    return _tasks(results, ABLATION, 2, sources)
+    return _tasks(results, ABLATION, 2, sources, {label: f"strongest rival: {label}" for label in BASELINES})
 
 
 def penalty(results: Results) -> Figure:
@@ -117,18 +118,29 @@ def _with_lcbo(results: Results, spec: str, task: str) -> list[tuple[str, str]]:
 
 
 def _tasks(
-    results: Results, tasks: Sequence[str], columns: int, sources: Callable[[str], list[tuple[str, str]]]
+    results: Results,
+    tasks: Sequence[str],
+    columns: int,
+    sources: Callable[[str], list[tuple[str, str]]],
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> Figure:
+    """Draw a panel per task with the lines of spec and label, some under another name."""
     figure, panels = new_figure(columns, rows=-(-len(tasks) // columns))
     for axes, task in zip(panels, tasks, strict=True):
-        _draw_task(axes, results, task, sources(task))
+        _draw_task(axes, results, task, sources(task), names)
     return figure
 
 
-def _draw_task(axes: Axes, results: Results, task: str, sources: Sequence[tuple[str, str]]) -> None:
+def _draw_task(
+    axes: Axes, results: Results, task: str, sources: Sequence[tuple[str, str]], names: Mapping[str, str]
+) -> None:
     """Draw the lines of spec and label, all over the same seeds."""
     seeds = common_seeds(results, [(spec, task, label) for spec, label in sources])
-    lines = [line for spec, label in sources for line in series_of(results, spec, task, [label], seeds=seeds)]
+    lines = [
+        replace(line, name=names.get(label, ""))
+        for spec, label in sources
+        for line in series_of(results, spec, task, [label], seeds=seeds)
+    ]
     missing = missing_text([label for _, label in sources], lines)
     draw_panel(axes, task, lines, reference=_reference(results, task, lines, seeds), missing=missing)
 
