@@ -98,11 +98,14 @@ def late_gain(results: Results, spec: str, task: str, label: str) -> pd.Series:
     return pd.Series(shares, dtype=np.float64)
 
 
-def strongest(results: Results, task: str, labels: Sequence[str]) -> str | None:
-    """Return the label with the lowest median final value on a task of ``main``; ``None`` if none was run."""
+def strongest(results: Results, task: str, labels: Sequence[str]) -> str:
+    """Return the label with the lowest median final value on a task of ``main``.
+
+    Where one was not run, it is that one: it may be the strongest, and nothing can be said yet.
+    """
     finals = {label: results.values("main", task, label) for label in labels}
-    medians = {label: Spread.of(values).median for label, values in finals.items() if len(values)}
-    return min(medians, key=lambda label: medians[label]) if medians else None
+    medians = {label: Spread.of(values).median for label, values in finals.items()}
+    return min(medians, key=lambda label: -math.inf if math.isnan(medians[label]) else medians[label])
 
 
 @dataclass(frozen=True)

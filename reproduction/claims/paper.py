@@ -137,7 +137,7 @@ def _per_iteration(results: Results, _: str) -> Parts:
 def _components(results: Results, ours: str) -> Parts:
     found = []
     for task in ABLATION:
-        rival = strongest(results, task, BASELINES) or BASELINES[0]
+        rival = strongest(results, task, BASELINES)
         for label in COMPONENTS:
             name = variant(ours, label)
             found.append(compare.ends_below(results, task, name, rival, spec="components", tie=True))

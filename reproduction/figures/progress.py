@@ -43,8 +43,7 @@ def components(results: Results) -> Figure:
     """LCBO and without one of its components, in both readings, beside the strongest rival of the paper."""
 
     def sources(task: str) -> list[tuple[str, str]]:
-        rival = strongest(results, task, BASELINES)
-        return [*_with_lcbo(results, "components", task), *([("main", rival)] if rival else [])]
+        return [*_with_lcbo(results, "components", task), ("main", strongest(results, task, BASELINES))]
 
     return _tasks(results, ABLATION, 2, sources, {label: f"strongest rival: {label}" for label in BASELINES})
 

@@ -31,11 +31,10 @@ def findings(results: Results) -> str:
     judged = [one for one in judge_all(results) if one.claim in CLAIMS]
     words = {word: sum(_word(one) == word for one in judged) for word in (AGREE, CONTRADICTED, UNDECIDED)}
     return (
-        "On the paper's real tasks LCBO ends below the strongest of the paper's rivals by, as its authors' "
-        f"code has it, {code}, and as the paper's text has it, {text} (median over seeds and its 95 % "
-        f"interval).\nOf {len(judged)} claims of the paper {words[AGREE]} are confirmed, "
-        f"{words[CONTRADICTED]} contradicted and {words[UNDECIDED]} undecided so far, in the better of the "
-        "two readings."
+        "Against the strongest of the paper's four rivals on its real tasks, LCBO as its authors' code has "
+        f"it leads by {code}, and as the paper's text has it by {text} (median over seeds, 95 % interval).\n"
+        f"Of {len(judged)} claims of the paper {words[AGREE]} are confirmed, {words[CONTRADICTED]} "
+        f"contradicted and {words[UNDECIDED]} undecided so far, each in the better of the two readings."
     )
 
 
