@@ -112,7 +112,7 @@ def _five_lines(results: Results, judged: Sequence[Judged], theory: Sequence[The
 
 
 def leads_over_strongest(results: Results, tasks: Sequence[str], reading: str) -> str:
-    """Return by task how far a reading ends below the strongest rival of the paper, where all four were run."""
+    """Return by task how far a reading ends below the strongest of four rivals, where all were run."""
     rivals = [(task, strongest(results, task, BASELINES)) for task in tasks]
     return _listed([(task, ends_below(results, task, reading, rival)) for task, rival in rivals])
 
