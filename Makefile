@@ -47,7 +47,7 @@ pictures: .venv/.installed
 # The paper's experiments. Runs that are there are not run again; a run that fails does not keep the figures
 # from being drawn, but is an error in the end. `reproducing` draws and writes from the results that are there.
 EXPERIMENT := $(BIN)/python -m reproduction
-SPECS := $(foreach name,main batch components penalty,reproduction/$(name).toml)
+SPECS := $(foreach name,main control batch components penalty,reproduction/$(name).toml)
 QUICK := --quick --root build/quick
 
 reproduce-quick: .venv/.installed-cma
@@ -65,12 +65,12 @@ reproduce: .venv/.installed-mujoco
 
 reproducing: .venv/.installed
 	$(EXPERIMENT) figures $(SPECS) --out docs/images/reproduction
-	$(EXPERIMENT) page $(SPECS) --images docs/images/reproduction --out docs/reproducing.md
+	$(EXPERIMENT) page $(SPECS) --images docs/images/reproduction --out docs/reproducing.md --readme README.md
 	$(MAKE) reproduction-check
 
 # The committed results and the page written from them; not part of `make test`.
 reproduction-check: .venv/.installed
-	$(EXPERIMENT) check $(SPECS)
+	$(EXPERIMENT) check $(SPECS) --readme README.md
 
 .venv:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lcbo needs Python 3.11 or newer")'

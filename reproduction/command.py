@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from lcbo.compare.runner import PlannedRun
     from reproduction.harness.results import Results
 
 app = typer.Typer(no_args_is_help=True, help="Run, watch and draw the experiments of a TOML spec.")
@@ -19,7 +18,7 @@ app = typer.Typer(no_args_is_help=True, help="Run, watch and draw the experiment
 Specs = Annotated[list[Path], typer.Argument(help="TOML files of experiments.", show_default=False)]
 Root = Annotated[Path | None, typer.Option(help="Folder of results/ and work/; default: beside the spec.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Small and fast: as the spec's table named quick says.")]
-Only = Annotated[list[str], typer.Option(help="Only runs whose TASK/LABEL/SEED starts with or holds this.")]
+Only = Annotated[list[str], typer.Option(help="Only runs whose SPEC/TASK/LABEL/SEED holds this.")]
 
 
 @app.command()
@@ -30,25 +29,25 @@ def run(
     root: Root = None,
     quick: Quick = False,
 ) -> None:
-    """Run what is missing; stop and start it at any moment.
+    """Run what is missing, in the order of plan.txt; stop and start it at any moment.
 
-    Example: python -m reproduction run reproduction/main.toml --jobs 2 --only lcbo-paper
+    Example: python -m reproduction run reproduction/*.toml --jobs 2 --only lcbo-paper
     """
     from lcbo.compare.runner import compare
     from lcbo.evaluation.pool import available_cores
+    from reproduction.harness.plan import planned
+    from reproduction.harness.runner import Places
 
-    console, failed = Console(), 0
-    jobs = jobs or available_cores()
-    for spec in specs:
-        runs = _wanted(spec, root, quick, only)
-        begun = time.monotonic()
-        progress = compare(runs, jobs=jobs, console=console)
-        minutes = (time.monotonic() - begun) / 60
-        console.print(f"{spec.stem}: {len(progress.done)} of {len(runs)} runs done, {minutes:.1f} min")
-        for line in progress.troubles():
-            console.print(line, markup=False, highlight=False)
-        failed += len(progress.failed)
-    raise typer.Exit(1 if failed else 0)
+    console = Console()
+    named = planned([Places.of(spec, root=root, quick=quick) for spec in specs])
+    runs = [run for name, run in named if not only or any(part in name for part in only)]
+    begun = time.monotonic()
+    progress = compare(runs, jobs=jobs or available_cores(), console=console)
+    minutes = (time.monotonic() - begun) / 60
+    console.print(f"{len(progress.done)} of {len(runs)} runs done, {minutes:.1f} min")
+    for line in progress.troubles():
+        console.print(line, markup=False, highlight=False)
+    raise typer.Exit(1 if progress.failed else 0)
 
 
 @app.command()
@@ -58,10 +57,11 @@ def status(specs: Specs, root: Root = None, quick: Quick = False) -> None:
     Example: python -m reproduction status reproduction/*.toml
     """
     from lcbo.compare.runner import Progress
+    from reproduction.harness.runner import Places
 
     for spec in specs:
-        runs = _wanted(spec, root, quick, [])
-        Console().print(Progress(runs).table())
+        places = Places.of(spec, root=root, quick=quick)
+        Console().print(Progress(places.planned(places.read().cells())).table())
 
 
 @app.command()
@@ -107,9 +107,10 @@ def claims(specs: Specs, root: Root = None, quick: Quick = False) -> None:
     """
     from reproduction.claims.paper import judge_all
 
-    shown = Table("claim", "verdict", "with lcbo", "n", box=None)
-    for judged in judge_all(_results(specs, root, quick)):
-        shown.add_row(judged.claim.title, judged.verdict, judged.default_verdict, judged.n)
+    shown = Table("claim", "reading", "verdict", box=None)
+    for one in judge_all(_results(specs, root, quick)):
+        for reading in one.checks:
+            shown.add_row(one.claim.title, reading, one.verdict(reading))
     Console().print(shown)
 
 
@@ -120,17 +121,25 @@ def page(
     images: Annotated[Path, typer.Option(help="Folder the figures lie in.")] = Path(
         "docs/images/reproduction"
     ),
+    readme: Annotated[Path | None, typer.Option(help="File whose findings are brought up to date.")] = None,
     root: Root = None,
     quick: Quick = False,
 ) -> None:
-    """Write the page "Reproducing the paper": every statement computed from the runs that are there.
+    """Write the pages "Reproducing the paper" and "Readings", computed from the runs that are there.
 
     Example: python -m reproduction page reproduction/*.toml --out docs/reproducing.md
     """
+    from reproduction.pages.check import READINGS
     from reproduction.pages.page import write_page
+    from reproduction.pages.readings import write_readings
+    from reproduction.pages.readme import write_findings
 
-    write_page(_results(specs, root, quick), out, images)
-    Console().print(str(out), highlight=False)
+    results = _results(specs, root, quick)
+    write_page(results, out, images, root or specs[0].parent)
+    write_readings(results, out.with_name(READINGS))
+    if readme is not None:
+        write_findings(results, readme)
+    Console().print(f"{out}, {READINGS}", highlight=False)
 
 
 @app.command()
@@ -138,18 +147,17 @@ def check(
     specs: Specs,
     out: Annotated[Path, typer.Option(help="The page.")] = Path("docs/reproducing.md"),
     images: Annotated[Path, typer.Option(help="Folder of the figures.")] = Path("docs/images/reproduction"),
+    readme: Annotated[Path | None, typer.Option(help="File with the findings.")] = None,
     root: Root = None,
     quick: Quick = False,
 ) -> None:
-    """Check that the page is up to date, decided claims are explained and the results are small.
+    """Check that the pages are up to date and the results are small.
 
     Example: python -m reproduction check reproduction/*.toml
     """
-    from reproduction.harness.runner import RESULTS
     from reproduction.pages.check import find_faults
 
-    folder = (root or specs[0].parent) / RESULTS
-    faults = find_faults(_results(specs, root, quick), out, images, folder)
+    faults = find_faults(_results(specs, root, quick), out, images, root or specs[0].parent, readme)
     for line in faults:
         Console().print(line, markup=False, highlight=False, soft_wrap=True)
     raise typer.Exit(1 if faults else 0)
@@ -200,11 +208,3 @@ def _results(specs: list[Path], root: Path | None, quick: bool) -> Results:
     from reproduction.harness.runner import Places
 
     return read_results([Places.of(spec, root=root, quick=quick) for spec in specs])
-
-
-def _wanted(spec: Path, root: Path | None, quick: bool, only: list[str]) -> list[PlannedRun]:
-    from reproduction.harness.runner import Places
-
-    places = Places.of(spec, root=root, quick=quick)
-    runs = places.planned(places.read().cells())
-    return [run for run in runs if not only or any(part in run.name for part in only)]

@@ -1,4 +1,4 @@
-"""Statistics of runs: curves, bands, ranks, paired tests and restarts.
+"""Curves, bands and restarts of runs.
 
 A run without a feasible point has the value infinity, which takes part in every order statistic.
 """
@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 
 from lcbo.compare.score import Spread
-from lcbo.types import Array
 from reproduction.harness.results import Results
 
-BASELINES = ("scbo", "hdsafebo", "cei", "epbo")  # of the paper
+BASELINES = ("scbo", "hdsafebo", "cei-plain", "epbo")  # of the paper, as it describes them
+STRONGER = ("scbo-original", "cei")  # two of them at their best
+READINGS = ("lcbo-authors", "lcbo-paper")  # of the paper's LCBO: its authors' code, its text
 
 
 def curves(
@@ -97,91 +98,14 @@ def late_gain(results: Results, spec: str, task: str, label: str) -> pd.Series:
     return pd.Series(shares, dtype=np.float64)
 
 
-@dataclass(frozen=True)
-class Paired:
-    """Two methods on the seeds both have run.
+def strongest(results: Results, task: str, labels: Sequence[str]) -> str:
+    """Return the label with the lowest median final value on a task of ``main``.
 
-    Attributes:
-        n: seeds in common.
-        better: seeds on which the first has the lower value.
-        worse: seeds on which it has the higher one.
-        p: two-sided p-value of Wilcoxon's signed-rank test, ties left out; NaN where all are ties.
+    Where one was not run, it is that one: it may be the strongest, and nothing can be said yet.
     """
-
-    n: int
-    better: int
-    worse: int
-    p: float
-
-
-def paired(first: pd.Series, second: pd.Series) -> Paired:
-    """Return the comparison of two methods' values by seed."""
-    first, second = first.dropna(), second.dropna()
-    common = first.index.intersection(second.index)
-    a, b = first[common].to_numpy(dtype=np.float64), second[common].to_numpy(dtype=np.float64)
-    differ = a != b  # not where both are infinite
-    difference = a[differ] - b[differ]
-    better, worse = int((difference < 0).sum()), int((difference > 0).sum())
-    return Paired(len(common), better, worse, signed_rank_p(difference))
-
-
-def signed_rank_p(difference: Array) -> float:
-    """Return the exact two-sided p-value of Wilcoxon's signed-rank test of non-zero differences.
-
-    Every sign is equally likely under the hypothesis, so the sum W of the ranks of the positive ones has a
-    distribution found by convolution; tied sizes share their mean rank. The smallest value possible is
-    2^(1-n): with n = 3 it is 0.25, below 0.05 only from n = 6 on.
-    """
-    size = np.abs(difference)
-    if not size.size:
-        return math.nan
-    # twice the mean ranks are whole numbers
-    doubled = np.array([2 * (size < s).sum() + (size == s).sum() + 1 for s in size])
-    counts = np.ones(1)
-    for rank in doubled:
-        counts = np.concatenate([counts, np.zeros(rank)]) + np.concatenate([np.zeros(rank), counts])
-    w = int(doubled[difference > 0].sum())
-    w = min(w, int(doubled.sum()) - w)
-    return min(1.0, float(2.0 * counts[: w + 1].sum() / 2.0**size.size))
-
-
-def least_p(n: int) -> float:
-    """Return the smallest p-value the signed-rank test of ``n`` pairs can have."""
-    return min(1.0, 2.0 ** (1 - n))
-
-
-@dataclass(frozen=True)
-class Ranks:
-    """Mean final ranks of methods on one task, 1 the best.
-
-    Attributes:
-        rank: by label, 1 + the sum over the other labels of how often they are better (a tie counts one
-            half) on the seeds both have run. With the same seeds everywhere this is the mean of the ranks.
-        n: by label, the fewest seeds in common with another label.
-    """
-
-    rank: dict[str, float]
-    n: dict[str, int]
-
-
-def ranks(finals: pd.DataFrame, labels: Sequence[str]) -> Ranks:
-    """Return the ranks of the labels that have runs, from final values as seeds x labels."""
-    there = [label for label in labels if label in finals and finals[label].notna().any()]
-    rank, n = {}, {}
-    for label in there:
-        pairs = [paired(finals[label], finals[other]) for other in there if other != label]
-        pairs = [pair for pair in pairs if pair.n]
-        lost = [(pair.worse + 0.5 * (pair.n - pair.better - pair.worse)) / pair.n for pair in pairs]
-        rank[label] = 1.0 + sum(lost)
-        n[label] = min((pair.n for pair in pairs), default=int(finals[label].notna().sum()))
-    return Ranks(rank, n)
-
-
-def strongest(results: Results, task: str, labels: Sequence[str]) -> str | None:
-    """Return the label with the lowest median final value on a task of ``main``; ``None`` if none was run."""
     finals = {label: results.values("main", task, label) for label in labels}
-    medians = {label: Spread.of(values).median for label, values in finals.items() if len(values)}
-    return min(medians, key=lambda label: medians[label]) if medians else None
+    medians = {label: Spread.of(values).median for label, values in finals.items()}
+    return min(medians, key=lambda label: -math.inf if math.isnan(medians[label]) else medians[label])
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Numbers as text, each with the number of runs behind it."""
+"""Numbers as text, three significant digits, each with the number of runs behind it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import math
 import pandas as pd
 
 from lcbo.compare.score import Spread
-from reproduction.claims.metrics import Paired
+from reproduction.claims.statistics import Check, Comparison, Count
 
 
 def number(value: float) -> str:
-    """Return a value with four digits; ``none`` for infinity: no feasible point was found."""
+    """Return a value with three digits; ``none`` for infinity: no feasible point was found."""
     if math.isnan(value):
         return "-"
     if math.isinf(value):
         return "none"
-    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
 def spread(values: pd.Series) -> str:
@@ -29,19 +29,27 @@ def spread(values: pd.Series) -> str:
     return f"{number(s.median)} [{number(s.low)}, {number(s.high)}] (n = {s.n})"
 
 
-def against(pair: Paired) -> str:
-    """Return how often the first of a pair was better, with the p-value where there are a few pairs."""
-    p = "" if math.isnan(pair.p) or pair.n < 3 else f", p = {pair.p:.2g}"
-    return f"lower on {pair.better} of {pair.n} seeds{p}"
-
-
-def shares(values: pd.Series) -> str:
-    """Return median, quartiles and n of shares as percentages."""
-    s = Spread.of(values)
-    quartiles = f" [{percent(s.low)}, {percent(s.high)}]" if s.n > 1 else ""
-    return f"{percent(s.median)}{quartiles} (n = {s.n})"
-
-
 def percent(share: float) -> str:
-    """Return a share as a whole percentage."""
-    return "-" if math.isnan(share) else f"{100.0 * share:.0f} %"
+    """Return a signed percentage; infinite where only one of two has a feasible point."""
+    if math.isnan(share):
+        return "-"
+    if math.isinf(share):
+        return "+∞" if share > 0 else "-∞"
+    return f"{100.0 * share:+.3g} %" if abs(share) < 9.995 else f"{100.0 * share:+.0f} %"
+
+
+def effect(pair: Comparison) -> str:
+    """Return the effect, its interval and n, such as ``+12 % [+8 %, +15 %] (n = 10)``."""
+    if pair.n == 0:
+        return "not run (n = 0)"
+    if pair.n == 1:
+        return f"{percent(pair.effect)} (n = 1)"
+    low, high = pair.interval
+    return f"{percent(pair.effect)} [{percent(low)}, {percent(high)}] (n = {pair.n})"
+
+
+def seen(check: Check) -> str:
+    """Return the effect of a comparison, or what was counted."""
+    if isinstance(check.of, Count):
+        return f"{check.of.hits} of {check.of.n} runs"
+    return effect(check.of)

@@ -1,9 +1,9 @@
 """How methods and tasks look and are called in every figure: one color and dash per label, everywhere.
 
-The methods have the color-blind safe colors of Okabe and Ito; the model-free peers are dark or gray and
-dashed as well, and so is EPBO, which often lies on CEI. Variants of an ablation have colors no method has,
-except that the paper's own configuration looks like ``lcbo-paper`` under whatever name. Penalty constants are
-ordered, and so are their colors.
+The methods of the paper's figures are strong: each has a hue of its own (after Okabe and Ito), a band, and
+both readings of LCBO are wide. Everything else is thin and gray, told apart by its dashes. Variants of an
+ablation have colors no method has, the readings apart by their dashes; penalty constants are ordered, and
+so are their colors.
 """
 
 from __future__ import annotations
@@ -14,39 +14,50 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Style:
-    """Color, dash pattern and width of a line."""
+    """Color, dash pattern and width of a line; a strong one has a band."""
 
     color: str
     dash: str = "-"
     width: float = 1.6
+    strong: bool = True
 
 
-_OWN = Style("#E69F00", width=2.2)
+def _gray(shade: str, dash: str) -> Style:
+    return Style(shade, dash, 0.9, strong=False)
+
+
+_AUTHORS, _PAPER = Style("#D55E00", width=2.4), Style("#6A3D9A", width=2.4)
+_VARIANTS = {
+    "no-local-gp": "#0072B2",
+    "no-local-box": "#009E73",
+    "no-normalization": "#B07AA1",
+    "rho-1": "#440154",
+    "rho-10": "#3B528B",
+    "rho-100": "#21918C",
+    "rho-1000": "#7AC943",
+}
 
 STYLES: Mapping[str, Style] = {
-    "lcbo": Style("#D55E00", width=2.2),
-    "lcbo-paper": _OWN,
+    "lcbo-authors": _AUTHORS,
+    "lcbo-paper": _PAPER,
     "scbo": Style("#0072B2"),
-    "hdsafebo": Style("#56B4E9"),
-    "cei": Style("#009E73"),
-    "epbo": Style("#CC79A7", "--"),
-    "cobyqa": Style("#000000", "--", 1.2),
-    "cobyla": Style("#666666", "-.", 1.2),
-    "cmaes": Style("#8B7500", "--", 1.2),
-    "sobol": Style("#999999", ":", 1.6),
-    "mini-batch": _OWN,
-    "large-batch": Style("#332288"),
-    "growing-batch": Style("#882255"),
-    "no-local-gp": Style("#332288"),
-    "no-local-box": Style("#44AA99"),
-    "no-normalization": Style("#882255"),
-    "growing": _OWN,
-    "rho-1": Style("#440154"),
-    "rho-10": Style("#3B528B"),
-    "rho-100": Style("#21918C"),
-    "rho-1000": Style("#7AC943"),
+    "hdsafebo": Style("#009E73"),
+    "cei-plain": Style("#CC79A7"),
+    "epbo": Style("#222222", "--"),
+    "lcbo": Style("#555555", "-", 1.2, strong=False),
+    "cei": _gray("#777777", "--"),
+    "scbo-original": _gray("#777777", "-."),
+    "cobyqa": _gray("#999999", "--"),
+    "cobyla": _gray("#999999", "-."),
+    "cmaes": _gray("#999999", "-"),
+    "sobol": _gray("#999999", ":"),
+    "mini-batch": _PAPER,
+    "large-batch": Style("#0072B2"),
+    "growing-batch": Style("#009E73"),
+    **{label: Style(color, "--") for label, color in _VARIANTS.items()},
+    **{f"authors-{label}": Style(color) for label, color in _VARIANTS.items()},
 }
-_OTHER = Style("#444444", ":")
+_OTHER = _gray("#444444", ":")
 
 
 @dataclass(frozen=True)
@@ -85,8 +96,7 @@ def view(task: str) -> View:
     return VIEWS.get(task, View(task))
 
 
-NAMES: Mapping[str, str] = {
-    "growing": r"$\rho_k = 10\,k^{1/4}$",
+_NAMES: Mapping[str, str] = {
     "rho-1": r"$\rho$ = 1",
     "rho-10": r"$\rho$ = 10",
     "rho-100": r"$\rho$ = 100",
@@ -102,4 +112,9 @@ NAMES: Mapping[str, str] = {
 
 def shown(label: str) -> str:
     """Return what a label is called in a figure: a method by its name, a variant in words."""
-    return NAMES.get(label, label)
+    base = label.removeprefix("authors-")
+    return (
+        _NAMES[base] + (", code" if base != label else ", text")
+        if base in _VARIANTS
+        else _NAMES.get(label, label)
+    )

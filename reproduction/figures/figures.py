@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from reproduction.figures import progress as figure_progress
 from reproduction.figures.mechanism import mechanism
-from reproduction.figures.ranks import final_ranks
+from reproduction.figures.overview import overview
 from reproduction.harness.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FIGURES: Mapping[str, Callable[[Results], Figure]] = {
+    "overview": overview,
     "synthetic": figure_progress.synthetic,
     "real": figure_progress.real,
-    "ranks": final_ranks,
     "recommended": figure_progress.recommended,
     "mechanism": mechanism,
     "batch": figure_progress.batch,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from reproduction.claims.metrics import Restarts, restarts
+from reproduction.claims.metrics import READINGS, Restarts, restarts
 from reproduction.figures.appearance import style_of, view
 from reproduction.figures.panel import (
     INK,
     PALE,
     SIZE,
+    common_seeds,
     draw_panel,
     dress,
     missing_text,
@@ -24,14 +25,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TASK, METHOD = "truss-case1", "scbo"
-SHOWN = ("lcbo", "lcbo-paper", METHOD)
+SHOWN = (*READINGS, METHOD, "lcbo")
 
 
 def mechanism(results: Results) -> Figure:
     """SCBO's trust region on the truss (right) beside the progress of LCBO and SCBO (left)."""
     figure, panels = new_figure(2, width=5.4)
-    lines = series_of(results, "main", TASK, SHOWN)
-    missing = missing_text(results, "main", TASK, SHOWN)
+    seeds = common_seeds(results, [("main", TASK, label) for label in SHOWN])
+    lines = series_of(results, "main", TASK, SHOWN, seeds=seeds)
+    missing = missing_text(SHOWN, lines)
     draw_panel(panels[0], TASK, lines, reference=results.reference(TASK), missing=missing)
     stats = restarts(results, TASK, METHOD)
     if stats.first.n and len(lines):

@@ -36,7 +36,7 @@ class Series:
     @property
     def text(self) -> str:
         """What stands at the end of the line."""
-        return f"{self.name or shown(self.label)}, n={self.n}"
+        return self.name or shown(self.label)
 
 
 def series_of(
@@ -49,24 +49,38 @@ def series_of(
     along: str = "evaluations",
     seeds: Collection[int] | None = None,
 ) -> list[Series]:
-    """Return the series of the labels that have runs, of some seeds or of all."""
+    """Return the series of the labels that have run the seeds; without ``seeds``, of all they have run."""
     found = []
     for label in labels:
         wide = curves(results, spec, task, label, column, along)
-        wide = wide if seeds is None else wide[[seed for seed in wide if seed in seeds]]
+        if seeds is not None:
+            wide = wide[list(seeds)] if set(seeds) <= set(wide) else wide.iloc[:0]
         if wide.size:
             found.append(Series(label, band(wide), wide.shape[1]))
     return found
 
 
-def missing_text(results: Results, spec: str, task: str, labels: Sequence[str]) -> str:
-    """Return which labels have fewer runs than the spec wants; empty where nothing is missing."""
-    cells = results.cells
-    rows = cells[(cells["spec"] == spec) & (cells["task"] == task) & cells["label"].isin(list(labels))]
-    counts = [(shown(row["label"]), row["done"], row["wanted"]) for row in rows.to_dict("records")]
-    absent = ", ".join(name for name, done, _ in counts if not done)
-    partial = ", ".join(f"{name} {done}/{wanted}" for name, done, wanted in counts if 0 < done < wanted)
-    return "; ".join(["not run yet: " + absent] * bool(absent) + ["so far: " + partial] * bool(partial))
+def common_seeds(results: Results, sources: Sequence[tuple[str, str, str]]) -> list[int]:
+    """Return the seeds a panel shows, the same for all its lines.
+
+    Of the strong lines those with the most runs are shown: as many of them as make the square of their number
+    times the number of seeds largest. Few lines of many seeds are no comparison, many of one seed are none.
+
+    Args:
+        results: the runs.
+        sources: spec, task and label of every line.
+    """
+    runs = [seeds for source in sources if style_of(source[2]).strong and (seeds := results.seeds(*source))]
+    choices = [[seeds for seeds in runs if len(seeds) >= least] for least in sorted(set(map(len, runs)))]
+    best = max(choices, key=lambda kept: len(kept) ** 2 * len(set.intersection(*kept)), default=[])
+    return sorted(set.intersection(*best)) if best else []
+
+
+def missing_text(sources: Sequence[str], lines: Sequence[Series]) -> str:
+    """Return which labels are not drawn because the panel's seeds were not run."""
+    drawn = {line.label for line in lines}
+    absent = [shown(label) for label in sources if label not in drawn]
+    return f"not run on these seeds yet: {', '.join(absent)}" if absent else ""
 
 
 def new_figure(
@@ -101,7 +115,8 @@ def draw_panel(
     replaces the usual `limits`, ``log`` what the task usually has.
     """
     shape = view(task) if log is None else replace(view(task), log=log)
-    dress(axes, shape.title if title is None else title, x_label)
+    words = shape.title if title is None else title
+    dress(axes, f"{words}, n = {lines[0].n}" if lines else words, x_label)
     axes.locator_params(axis="x", integer=True)
     axes.set_ylabel(f"best feasible {shape.value}" if y_label is None else y_label, fontsize=SIZE)
     if not lines:
@@ -129,12 +144,13 @@ def draw_panel(
 def _draw_line(axes: Axes, line: Series, top: float) -> None:
     style, x = style_of(line.label), line.band.index.to_numpy(dtype=np.float64)
     low, median, high = (line.band[name].to_numpy(dtype=np.float64) for name in ("low", "median", "high"))
-    if line.n > 1:
+    if line.n > 1 and style.strong:
         there, alpha = np.isfinite(low), 0.15 if style.dash == "-" else 0.08
         axes.fill_between(x[there], low[there], np.minimum(high[there], 2.0 * abs(top) + top), step="post",
                           color=style.color, alpha=alpha, lw=0, zorder=2)  # fmt: skip
+    above = 4.0 if style.width > 2 else 3.0 if style.strong else 1.5
     axes.step(x, np.where(np.isfinite(median), median, np.nan), where="post", color=style.color,
-              ls=style.dash, lw=style.width, zorder=4 if style.width > 2 else 3)  # fmt: skip
+              ls=style.dash, lw=style.width, zorder=above)  # fmt: skip
 
 
 def limits(lines: Sequence[Series], reference: float | None, *, log: bool = False) -> tuple[float, float]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reproduction.claims.metrics import BASELINES, band, curves, pooled, strongest
-from reproduction.figures.appearance import shown, view
+from reproduction.claims.metrics import BASELINES, READINGS, band, curves, pooled, strongest
+from reproduction.claims.paper import ABLATION, REAL, SYNTHETIC
+from reproduction.figures.appearance import view
 from reproduction.figures.panel import (
     Series,
+    common_seeds,
     draw_panel,
-    limits,
     missing_text,
     new_figure,
     series_of,
@@ -24,38 +26,31 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SYNTHETIC = ("synthetic-25", "synthetic-50", "synthetic-100")
-REAL = ("truss-case1", "truss-node1", "beam", "halfcheetah")
-ABLATION = ("truss-case1", "synthetic-50")
-
 
 def synthetic(results: Results) -> Figure:
-    """Progress on the synthetic tasks: values on common functions (above), regret on all (below)."""
-    figure, panels = new_figure(len(SYNTHETIC), rows=2)
-    for column, task in enumerate(SYNTHETIC):
-        labels = results.labels("main", task)
-        _draw_task(panels[column], results, "main", task)
-        lines = series_of(results, "main", task, labels, column="regret")
-        title = f"{view(task).title}: regret"
-        draw_panel(
-            panels[3 + column], task, lines, title=title, y_label="regret of the best feasible f", log=True
-        )
-    return figure
+    """Progress on the synthetic tasks."""
+    return _tasks(
+        results, SYNTHETIC, 3, lambda task: [("main", label) for label in results.labels("main", task)]
+    )
 
 
 def real(results: Results) -> Figure:
     """Progress on the truss under both loads, the beam and HalfCheetah."""
-    return _tasks(results, "main", REAL, columns=2)
+    return _tasks(results, REAL, 2, lambda task: [("main", label) for label in results.labels("main", task)])
 
 
 def components(results: Results) -> Figure:
-    """LCBO without one of its components, beside the strongest of the paper's baselines."""
-    return _tasks(results, "components", ABLATION, columns=2, baseline=True)
+    """LCBO and without one of its components, in both readings, beside the strongest rival of the paper."""
+
+    def sources(task: str) -> list[tuple[str, str]]:
+        return [*_with_lcbo(results, "components", task), ("main", strongest(results, task, BASELINES))]
+
+    return _tasks(results, ABLATION, 2, sources, {label: f"strongest rival: {label}" for label in BASELINES})
 
 
 def penalty(results: Results) -> Figure:
-    """LCBO with the growing penalty and with four constants."""
-    return _tasks(results, "penalty", ABLATION, columns=2)
+    """LCBO with the growing penalty and with four constants, in both readings."""
+    return _tasks(results, ABLATION, 2, lambda task: _with_lcbo(results, "penalty", task))
 
 
 def batch(results: Results) -> Figure:
@@ -63,10 +58,9 @@ def batch(results: Results) -> Figure:
     figure, panels = new_figure(len(SYNTHETIC), rows=2)
     for column, task in enumerate(SYNTHETIC):
         labels = results.labels("batch", task)
-        missing = missing_text(results, "batch", task, labels)
-        seeds = _comparable(results, task, [("batch", label) for label in labels])
+        seeds = common_seeds(results, [("batch", task, label) for label in labels])
         lines = series_of(results, "batch", task, labels, seeds=seeds)
-        known = _reference(results, task, lines, seeds)
+        known, missing = _reference(results, task, lines, seeds), missing_text(labels, lines)
         draw_panel(panels[column], task, lines, reference=known, missing=missing)
         steps = series_of(results, "batch", task, labels, along="iteration", seeds=seeds)
         if steps:
@@ -78,71 +72,76 @@ def batch(results: Results) -> Figure:
 
 
 def recommended(results: Results) -> Figure:
-    """What a user would be handed on the noisy truss: the recommended point beside the best feasible one.
+    """What a user would be handed on the noisy truss: value and violation of the recommended point.
 
-    The best feasible point is only known to us, who see the function without noise. A recommended point may
-    be lighter because it breaks a constraint, so its violation stands beside it. Recommendations jump from
-    point to point, so these panels pool the last tenth of the budget before each evaluation.
+    It may be lighter than the best feasible point because it breaks a constraint, so its violation stands
+    beside it. Recommendations jump from point to point, so the panels pool the tenth of the budget before
+    each evaluation.
     """
-    task, labels = "truss-case1", ("lcbo", "lcbo-paper", "scbo")
-    figure, panels = new_figure(3)
-    missing, words = missing_text(results, "main", task, labels), view(task)
-    best = series_of(results, "main", task, labels)
+    task, labels = "truss-case1", (*READINGS, "scbo", "lcbo")
+    figure, panels = new_figure(2, width=5.4)
+    seeds = common_seeds(results, [("main", task, label) for label in labels])
     value, error = (
-        _settled(results, task, labels, name) for name in ("recommended", "recommended_violation")
+        _settled(results, task, labels, name, seeds) for name in ("recommended", "recommended_violation")
     )
-    known = _reference(results, task, best)
-    same = limits([*best, *value], known, log=words.log)
-    high = [value for line in error for value in line.band["high"].iloc[len(line.band) // 20 :].dropna()]
+    known, words = _reference(results, task, value, seeds), view(task)
+    missing = missing_text(labels, value)
+    title = f"{words.title}: recommended point"
+    what = f"its {words.value} without noise"
+    draw_panel(panels[0], task, value, title=title, y_label=what, reference=known, missing=missing)
+    high = [v for line in error for v in line.band["high"].iloc[len(line.band) // 20 :].dropna()]
     worst = max(high, default=0.0) or 1.0
-    title = f"{words.title}: best feasible"
-    draw_panel(panels[0], task, best, title=title, reference=known, y_range=same, missing=missing)
-    title, what = "Recommended point", f"its {words.value} without noise"
-    draw_panel(panels[1], task, value, title=title, y_label=what, reference=known, y_range=same)
     what = "its largest violation (0: feasible)"
-    draw_panel(panels[2], "", error, title=title, y_label=what, y_range=(-0.04 * worst, 1.04 * worst))
+    draw_panel(panels[1], "", error, title=title, y_label=what, y_range=(-0.04 * worst, 1.04 * worst))
     return figure
 
 
-def _settled(results: Results, task: str, labels: Sequence[str], column: str) -> list[Series]:
+def _settled(
+    results: Results, task: str, labels: Sequence[str], column: str, seeds: Collection[int]
+) -> list[Series]:
     """Return the series of a jumpy column, each value pooled with the tenth of the budget before it."""
     found = []
     for label in labels:
         wide = curves(results, "main", task, label, column)
-        if len(wide) and wide.iloc[-1].notna().any():
+        if len(wide) and set(seeds) <= set(wide) and wide.iloc[-1].notna().any():
+            wide = wide[list(seeds)]
             found.append(Series(label, band(pooled(wide, len(wide) // 10)), wide.shape[1]))
     return found
 
 
+def _with_lcbo(results: Results, spec: str, task: str) -> list[tuple[str, str]]:
+    return [
+        *(("main", reading) for reading in READINGS),
+        *((spec, label) for label in results.labels(spec, task)),
+    ]
+
+
 def _tasks(
-    results: Results, spec: str, tasks: Sequence[str], *, columns: int, baseline: bool = False
+    results: Results,
+    tasks: Sequence[str],
+    columns: int,
+    sources: Callable[[str], list[tuple[str, str]]],
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> Figure:
+    """Draw a panel per task with the lines of spec and label, some under another name."""
     figure, panels = new_figure(columns, rows=-(-len(tasks) // columns))
     for axes, task in zip(panels, tasks, strict=True):
-        _draw_task(axes, results, spec, task, baseline=baseline)
+        _draw_task(axes, results, task, sources(task), names)
     return figure
 
 
-def _draw_task(axes: Axes, results: Results, spec: str, task: str, *, baseline: bool = False) -> None:
-    labels, best = results.labels(spec, task), strongest(results, task, BASELINES) if baseline else None
-    missing = missing_text(results, spec, task, labels)
-    rivals = [("main", best)] if best is not None else []
-    seeds = _comparable(results, task, [*((spec, label) for label in labels), *rivals])
-    lines = series_of(results, spec, task, labels, seeds=seeds)
-    for source, rival in rivals:
-        name = f"strongest: {shown(rival)}"
-        lines += [replace(line, name=name) for line in series_of(results, source, task, [rival], seeds=seeds)]
-    if baseline and best is None:
-        missing = "; ".join(filter(None, [missing, "no baseline to compare with yet"]))
+def _draw_task(
+    axes: Axes, results: Results, task: str, sources: Sequence[tuple[str, str]], names: Mapping[str, str]
+) -> None:
+    """Draw the lines of spec and label, all over the same seeds."""
+    seeds = common_seeds(results, [(spec, task, label) for spec, label in sources])
+    lines = [
+        replace(line, name=names.get(label, ""))
+        for spec, label in sources
+        for line in series_of(results, spec, task, [label], seeds=seeds)
+    ]
+    missing = missing_text([label for _, label in sources], lines)
     draw_panel(axes, task, lines, reference=_reference(results, task, lines, seeds), missing=missing)
-
-
-def _comparable(results: Results, task: str, sources: Sequence[tuple[str, str]]) -> set[int] | None:
-    """Return the seeds all of a panel's lines have, ``None`` (any) where every seed is the same function."""
-    if task not in results.varied:
-        return None
-    run = [seeds for spec, label in sources if (seeds := results.seeds(spec, task, label))]
-    return set.intersection(*run) if run else set()
 
 
 def _reference(

@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
-from datetime import date
 from pathlib import Path
 
+import pandas as pd
+
 from lcbo.compare.score import Spread
-from reproduction.claims.claims import Check, Judged
-from reproduction.claims.explanations import explanation
-from reproduction.claims.metrics import paired, ranks
-from reproduction.claims.paper import judge_all
-from reproduction.claims.wording import against, number, spread
+from reproduction.claims.comparisons import ends_below
+from reproduction.claims.metrics import BASELINES, READINGS, STRONGER, strongest
+from reproduction.claims.paper import CLAIMS, REAL, SYNTHETIC, Judged, judge, judge_all
+from reproduction.claims.statistics import AGREE, CONTRADICTED, UNDECIDED, Check, Comparison, Count, verdict
+from reproduction.claims.wording import effect, number, seen, spread
 from reproduction.figures.appearance import view
 from reproduction.harness.results import Results
-from reproduction.pages.text import (
-    INTRODUCTION,
-    MECHANISM_2D,
-    NUMBERS,
-    RANKS,
-    SCORING,
-    SECTIONS,
-    THEORY_PICTURES,
-)
+from reproduction.pages.stated import commits, stated_numbers
+from reproduction.pages.text import CAPTIONS, DEVELOPED, INTRODUCTION, SCORING
+from reproduction.theory.claims import TheoryClaim, theory_claims
 
-THEORY = "theory-results.md"  # page of the theory's runs, beside this one
-WRITTEN = "- page written on "  # the one line that changes without new runs
+DEFAULT = "lcbo"
+TASKS = (*REAL, *SYNTHETIC)
 
 
-def write_page(results: Results, path: Path, images: Path) -> None:
-    """Write the page with links to the figures in a folder."""
+def write_page(results: Results, path: Path, images: Path, root: Path) -> None:
+    """Write the page with links to the figures in a folder; ``root`` holds the results of the theory."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    theory = path.with_name(THEORY).exists()
-    path.write_text(
-        page(results, link_to(images, path), more_pictures(images), theory=theory), encoding="utf-8"
-    )
+    path.write_text(page(results, link_to(images, path), pictures(images), root), encoding="utf-8")
 
 
 def link_to(images: Path, path: Path) -> str:
@@ -44,158 +35,241 @@ def link_to(images: Path, path: Path) -> str:
     return Path(os.path.relpath(images, path.parent)).as_posix()
 
 
-def more_pictures(images: Path) -> list[str]:
-    """Return the names of the theory's and the 2-D mechanism's pictures that a folder holds."""
-    return sorted(p.stem for p in images.glob("*.png") if p.stem.startswith(("theory-", "mechanism-2d")))
+def pictures(images: Path) -> list[str]:
+    """Return the names of the pictures a folder holds."""
+    return [name for name in CAPTIONS if (images / f"{name}.png").exists()]
 
 
-def page(results: Results, images: str, more: Sequence[str] = (), *, theory: bool = False) -> str:
+def page(results: Results, images: str, there: Sequence[str], root: Path) -> str:
     """Return the page as Markdown.
 
     Args:
         results: the runs.
         images: link to the folder of the figures.
-        more: names of further pictures in that folder (`more_pictures`).
-        theory: whether the page of the theory's runs is there.
+        there: names of the figures in that folder.
+        root: folder of ``results/``, for the runs of the theory.
     """
-    judged = {one.claim.key: one for one in judge_all(results)}
-    parts = [INTRODUCTION, _summary(list(judged.values())), _runs(results), SCORING]
-    for section in SECTIONS:
-        parts += [f"## {section.title}\n", _picture(images, section.figure, section.caption)]
-        if section.figure == "mechanism" and "mechanism-2d" in more:
-            parts.append(_picture(images, "mechanism-2d", MECHANISM_2D))
-        parts += [_claim(results, judged[key]) for key in section.claims]
-    parts += ["## Theory\n", _theory(images, [name for name in more if name.startswith("theory-")], theory)]
-    parts += ["## All numbers\n", _picture(images, "ranks", RANKS), NUMBERS]
-    parts += [_numbers(results, task) for task in _tasks(results)]
-    return "\n".join(parts)
+    judged, theory = judge_all(results), theory_claims(root)
+    shown = [_picture(images, name, CAPTIONS[name]) for name in there]
+    first = [_picture(images, "overview", OVERVIEW)]
+    return "\n".join(
+        [
+            INTRODUCTION,
+            "## In one minute\n",
+            *_five_lines(results, judged, theory),
+            "",
+            *first,
+            "## The claims\n",
+            *_claims(judged, theory),
+            "",
+            "## Our default, `lcbo`\n",
+            *_default(results),
+            "",
+            "## The numbers the paper states\n",
+            *stated_numbers(results, root),
+            "",
+            _folded("All numbers: one row per method and task", _numbers(results)),
+            _folded("Every comparison of every claim", [line for one in judged for line in _details(one)]),
+            _folded("Figures", shown),
+            _folded("How it is scored and judged", [SCORING]),
+            _folded("What was run, with commits and machines", _runs(results)),
+        ]
+    )
 
 
-def _summary(judged: Sequence[Judged]) -> str:
+NUMBERS = (
+    "The lead of a reading over a method is a share of that method's value, seed by seed; *first* is the "
+    "number of evaluations to the first feasible point, *recommended* the value and the largest violation of "
+    "the point a method recommends at the end.\n"
+)
+OVERVIEW = (
+    "Final values on the paper's tasks: every dot is a run, the bar its median, for the paper's five methods "
+    "(both readings of LCBO) and our default; less is better, n below each column."
+)
+
+
+def _five_lines(results: Results, judged: Sequence[Judged], theory: Sequence[TheoryClaim]) -> list[str]:
+    code, text = READINGS
+    words = [one.verdict(reading) for one in judged for reading in one.checks if one.claim in CLAIMS]
+    words += [one.verdict for one in theory]
+    counts = {word: words.count(word) for word in (AGREE, CONTRADICTED, UNDECIDED)}
+    tasks = {word: [view(t).title for t in TASKS if _on_task(judged, t, code) == word] for word in counts}
+    between = [(task, _readings_differ(results, task)) for task in REAL]
+    done, wanted = int(results.cells["done"].sum()), int(results.cells["wanted"].sum())
+    own = [(task, ends_below(results, task, DEFAULT, code)) for task in REAL]
+    return [
+        "1. **Does LCBO work?** Its authors' code, against the strongest of the paper's four rivals on the "
+        f"real tasks: {leads_over_strongest(results, REAL, code)}.",
+        f"2. **Where?** Below all four rivals: {_names(tasks[AGREE])}; not below all four: "
+        f"{_names(tasks[CONTRADICTED])}; not decided yet: {_names(tasks[UNDECIDED])}.",
+        f"3. **How sure?** {counts[AGREE]} verdicts agree with the paper, {counts[CONTRADICTED]} contradict "
+        f"it, {counts[UNDECIDED]} are undecided, most for lack of runs: {done} of {wanted} are done.",
+        f"4. **Which reading?** The code's (`{code}`) ends below the text's (`{text}`) by {_listed(between)} "
+        "([why](readings.md)).",
+        "5. **What should I use?** `lcbo` for problems of your own (here, against "
+        f"`{code}`: {_listed(own)}), `{code}` to compare with the paper.",
+    ]
+
+
+def leads_over_strongest(results: Results, tasks: Sequence[str], reading: str) -> str:
+    """Return by task how far a reading ends below the strongest of four rivals, where all were run."""
+    rivals = [(task, strongest(results, task, BASELINES)) for task in tasks]
+    return _listed([(task, ends_below(results, task, reading, rival)) for task, rival in rivals])
+
+
+def _readings_differ(results: Results, task: str) -> Comparison:
+    return ends_below(results, task, *READINGS)
+
+
+def _listed(pairs: Sequence[tuple[str, Comparison]]) -> str:
+    run = [f"{view(task).title.rpartition(',')[0]} {effect(pair)}" for task, pair in pairs if pair.n]
+    return "; ".join(run) or "(not all are run yet)"
+
+
+def _names(titles: Sequence[str]) -> str:
+    return ", ".join(title.replace(",", "") for title in titles) or "none"
+
+
+def _on_task(judged: Sequence[Judged], task: str, reading: str) -> str:
+    """Return whether LCBO ends below all rivals on one task."""
+    found = [
+        check
+        for one in judged
+        if one.claim.key in ("real-best", "synthetic-best")
+        for check in one.checks[reading]
+        if check.of.what.endswith(f" on {task}")
+    ]
+    return verdict(found)
+
+
+def _claims(judged: Sequence[Judged], theory: Sequence[TheoryClaim]) -> list[str]:
     lines = [
-        "## In short\n",
-        "| the paper's claim | `lcbo-paper` | `lcbo`, our default | n per method |",
-        "|---|---|---|---|",
+        "Each cell: the verdict, how many comparisons agree and are contradicted (the others are open), and "
+        'the comparison that speaks least for the claim with its effect. "-": not about this reading.\n',
+        "| the paper's claim | the code's reading | the text's reading |",
+        "|---|---|---|",
     ]
     for one in judged:
-        title = f"[{one.claim.title}](#{_anchor(_heading(one))})"
-        lines.append(f"| {title} | {one.verdict} | {one.default_verdict or '-'} | {one.n} |")
-    return "\n".join(lines) + "\n"
+        cells = [_cell(one.checks[reading]) if reading in one.checks else "-" for reading in READINGS]
+        lines.append(f"| {one.claim.title} | {' | '.join(cells)} |")
+    lines += [f"| {one.title} | **{one.verdict}**: {one.seen} | |" for one in theory]
+    return lines
 
 
-def _runs(results: Results) -> str:
-    lines = ["## What was run\n", "| experiment | task | runs done of wanted, by method |", "|---|---|---|"]
-    counts: dict[tuple[str, str], list[str]] = {}
-    for row in results.cells.to_dict("records"):
-        counts.setdefault((row["spec"], row["task"]), []).append(
-            f"{row['label']} {row['done']}/{row['wanted']}"
-        )
-    lines += [f"| {spec} | {task} | {', '.join(words)} |" for (spec, task), words in counts.items()]
-    done, wanted = int(results.cells["done"].sum()), int(results.cells["wanted"].sum())
-    hours = float(results.runs["seconds"].sum()) / 3600.0
-    lines += [
-        f"\n{done} of {wanted} runs are done. The methods used {hours:.1f} hours of processor time in all, "
-        "one thread per run; the evaluations themselves are not counted.\n"
+def _cell(checks: Sequence[Check]) -> str:
+    counts = [sum(check.verdict == word for check in checks) for word in (AGREE, CONTRADICTED)]
+    words = f"**{verdict(checks)}** ({counts[0]} of {len(checks)} agree, {counts[1]} contradicted)"
+    run = [check for check in checks if check.n]
+    return f"{words}: {_weakest(run)}" if run else f"{words}: not run (n = 0)"
+
+
+def _weakest(checks: Sequence[Check]) -> str:
+    """Return the comparison whose interval reaches farthest against the claim, with its effect."""
+    order = {CONTRADICTED: 0, UNDECIDED: 1, AGREE: 2}
+
+    def against(check: Check) -> tuple[int, float]:
+        of = check.of
+        return order[check.verdict], of.effect - of.threshold if isinstance(of, Comparison) else -1.0
+
+    least = min(checks, key=against)
+    return f"{least.of.what}, {seen(least)}"
+
+
+def _default(results: Results) -> list[str]:
+    lines = [
+        DEVELOPED,
+        "",
+        f"| task | `lcbo` | lead over the strongest rival of the paper | lead over `{READINGS[0]}` | "
+        "lead over two rivals at their best |",
+        "|---|---|---|---|---|",
     ]
-    versions = [", ".join(f"{name} {v[name]}" for name in v) for v in results.runs["versions"]]
-    for kind, texts in (("machine", list(results.runs["machine"])), ("versions", versions)):
-        lines += [f"- {kind}: {text} ({texts.count(text)} runs)" for text in sorted(set(texts))]
-    for commit, part in results.runs.groupby("commit"):
-        methods = ", ".join(dict.fromkeys(part["method"]))
-        lines.append(f"- commit {commit}: {methods} ({len(part)} runs)")
-    return "\n".join([*lines, f"{WRITTEN}{date.today().isoformat()}", ""])
+    for task in TASKS:
+        rival = strongest(results, task, BASELINES)
+        better = strongest(results, task, STRONGER)
+        leads = [ends_below(results, task, DEFAULT, other) for other in (rival, READINGS[0], better)]
+        cells = [effect(pair) for pair in leads]
+        cells[0], cells[2] = f"{rival}: {cells[0]}", f"{better}: {cells[2]}"
+        final = spread(results.values("main", task, DEFAULT))
+        lines.append(f"| {view(task).title} | {final} | {' | '.join(cells)} |")
+    claims = [
+        judge(claim, results, [DEFAULT]) for claim in CLAIMS if claim.key in ("real-best", "synthetic-best")
+    ]
+    words = [f"{one.claim.title}: {_cell(one.checks[DEFAULT])}" for one in claims]
+    return [*lines, "", "With `lcbo` in LCBO's place: " + "; ".join(words) + "."]
 
 
-def _heading(judged: Judged) -> str:
-    title = judged.claim.title
-    return f"{title[0].upper()}{title[1:]}: {judged.verdict}"
+def _numbers(results: Results) -> list[str]:
+    """Return the final numbers of every method on every task of the main experiment."""
+    columns = ("task", "method", "final value", *(f"lead of `{r}`" for r in READINGS))
+    columns += ("first", "recommended", "commit")
+    lines = [NUMBERS, f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    for task in TASKS:
+        for label in results.labels("main", task):
+            final = results.values("main", task, label)
+            leads = [
+                "" if label == reading else effect(ends_below(results, task, reading, label))
+                for reading in READINGS
+            ]
+            first = _median(results.values("main", task, label, "first_feasible"))
+            advised = results.recommended("main", task, label)
+            handed = "-"
+            if advised["value"].notna().any():  # the model-free methods recommend nothing
+                handed = f"{_median(advised['value'])}, {_median(advised['violation'])}"
+            cells = [view(task).title, f"`{label}`", spread(final), *leads, first, handed]
+            cells.append(commits(results, "main", task, label))
+            lines.append(f"| {' | '.join(cells)} |")
+    return lines
 
 
-def _anchor(heading: str) -> str:
-    """Return the link GitHub gives a heading."""
-    return "".join(c for c in heading.lower().replace(" ", "-") if c.isalnum() or c in "-_")
+def _details(one: Judged) -> list[str]:
+    lines = [
+        f"#### {one.claim.title[0].upper()}{one.claim.title[1:]}\n",
+        f"{one.claim.rule} {one.claim.why}".strip(),
+    ]
+    lines += ["", "| comparison | effect | values | verdict |", "|---|---|---|---|"]
+    for check in {check.of.what: check for checks in one.checks.values() for check in checks}.values():
+        lines.append(f"| {check.of.what} | {seen(check)} | {_values(check.of)} | {check.verdict} |")
+    return [*lines, ""]
 
 
-def _claim(results: Results, judged: Judged) -> str:
-    claim, default = judged.claim, judged.default_verdict
-    lines = [f"### {_heading(judged)}\n", f"- The paper: {claim.says}", f"- Rule: {claim.rule}"]
-    if default:
-        lines.append(f"- With `lcbo` in place of `lcbo-paper`: {default}.")
-    why = explanation(results, claim.key, judged.checks)
-    if why or judged.decided:
-        lines.append(f"- Our explanation: {why or 'no explanation written yet.'}")
-    lines += ["", "| check | what we saw | n | holds |", "|---|---|---|---|"]
-    lines += [_row(c) for c in dict.fromkeys([*judged.checks, *judged.default_checks])]
-    return "\n".join(lines) + "\n"
+def _values(of: Comparison | Count) -> str:
+    if isinstance(of, Count) or of.first is None or of.second is None:
+        return ""
+    common = of.first.index.intersection(of.second.index)
+    return " against ".join(_median(side[common]) for side in (of.first, of.second))
 
 
-def _row(check: Check) -> str:
-    holds = {True: "yes", False: "no", None: "open"}[check.holds]
-    return f"| {check.what} | {check.seen} | {check.n} | {holds} |"
+def _median(values: pd.Series) -> str:
+    return number(Spread.of(values).median)
+
+
+def _folded(title: str, lines: Sequence[str]) -> str:
+    inside = "\n".join(lines)
+    return f"<details>\n<summary>{title}</summary>\n\n{inside}\n\n</details>\n"
 
 
 def _picture(images: str, name: str, caption: str) -> str:
     return f"![{name}]({images}/{name}.png)\n\n*{caption}*\n"
 
 
-def _theory(images: str, names: Sequence[str], page_there: bool) -> str:
-    if not names and not page_there:
-        return "Not run yet (n = 0).\n"
-    link = f"Within-model runs of `lcbo-theory`, with their numbers and n: [{THEORY}]({THEORY}).\n"
-    pictures = [_picture(images, name, THEORY_PICTURES[name]) for name in names]
-    return "\n".join([link] * page_there + pictures)
-
-
-def _tasks(results: Results) -> list[str]:
-    return list(dict.fromkeys(results.cells[results.cells["spec"] == "main"]["task"]))
-
-
-def _numbers(results: Results, task: str) -> str:
-    """Return the final numbers of every method on one task of the main experiment."""
-    lines = [
-        f"### {view(task).title}\n",
-        "| method | final value | regret | evaluations to first feasible | rank | against lcbo-paper "
-        "| recommended value | its violation |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    labels = results.labels("main", task)
-    rank = ranks(results.wide("main", task), labels).rank
-    own = results.values("main", task, "lcbo-paper")
-    for label in labels:
-        final = results.values("main", task, label)
-        regret = results.values("main", task, label, "regret")
-        first = results.values("main", task, label, "first_feasible")
-        pair = paired(final, own)
-        words = [label, spread(final), spread(regret) if len(regret) else "-", spread(first)]
-        words += [
-            number(rank.get(label, math.nan)),
-            against(pair) if pair.n and label != "lcbo-paper" else "-",
-        ]
-        advised = results.recommended("main", task, label)
-        feasible = f"{int((advised['violation'] <= 0.0).sum())} of {len(advised)} feasible"
-        advises = advised["value"].notna().any()  # the model-free methods recommend nothing
-        words += (
-            [spread(advised["value"]), f"{spread(advised['violation'])}, {feasible}"]
-            if advises
-            else ["-"] * 2
-        )
-        lines.append(f"| {' | '.join(words)} |")
-    return "\n".join([*lines, "", _yardsticks(results, task)]) + "\n"
-
-
-def _yardsticks(results: Results, task: str) -> str:
-    """Return which methods beat ``lcbo-paper`` and which do not beat a Sobol search, on common seeds."""
-    finals = results.wide("main", task)
-
-    def below(label: str, other: str) -> bool:
-        both = finals[[label, other]].dropna()
-        return Spread.of(both[label]).median < Spread.of(both[other]).median
-
-    words, there = [], [str(label) for label in finals]
-    if "lcbo-paper" in finals:
-        ahead = [label for label in there if below(label, "lcbo-paper")]
-        words.append(f"Lower median than `lcbo-paper` on common seeds: {', '.join(ahead) or 'none'}.")
-    if "sobol" in finals:
-        behind = [label for label in there if label != "sobol" and not below(label, "sobol")]
-        words.append(f"Not below a Sobol search: {', '.join(behind) or 'none'}.")
-    return " ".join(words)
+def _runs(results: Results) -> list[str]:
+    """Return runs done of wanted, commits by method, machines and versions."""
+    lines = ["| experiment | task | runs done of wanted |", "|---|---|---|"]
+    counts: dict[tuple[str, str], list[str]] = {}
+    for row in results.cells.to_dict("records"):
+        words = f"{row['label']} {row['done']}/{row['wanted']}"
+        counts.setdefault((row["spec"], row["task"]), []).append(words)
+    lines += [f"| {spec} | {task} | {', '.join(words)} |" for (spec, task), words in counts.items()]
+    done, wanted = int(results.cells["done"].sum()), int(results.cells["wanted"].sum())
+    hours = float(results.runs["seconds"].sum()) / 3600.0
+    lines.append(
+        f"\n{done} of {wanted} runs are done; the methods used {hours:.1f} hours of processor time, one "
+        "thread per run, evaluations not counted. What comes next: `reproduction/plan.txt`.\n"
+    )
+    versions = [", ".join(f"{name} {v[name]}" for name in v) for v in results.runs["versions"]]
+    for kind, texts in (("machine", list(results.runs["machine"])), ("versions", versions)):
+        lines += [f"- {kind}: {text} ({texts.count(text)} runs)" for text in sorted(set(texts))]
+    for commit, part in results.runs.groupby("commit"):
+        labels = part.groupby("label").size()
+        lines.append(f"- commit {commit}: {', '.join(f'{label} ({n})' for label, n in labels.items())}")
+    return lines

@@ -15,7 +15,7 @@ def ask(lab, monkeypatch):
         lab.run("main", "beam", "epbo", seed, [None, None])
     lab.want("main", "beam", "cei", 2)
     (places,) = lab.write()
-    monkeypatch.setattr(figures, "FIGURES", {"ranks": figures.FIGURES["ranks"]})
+    monkeypatch.setattr(figures, "FIGURES", {"overview": figures.FIGURES["overview"]})
 
     def call(command, *options):
         done = CliRunner().invoke(
@@ -40,17 +40,18 @@ def test_table_is_written(ask, tmp_path):
 
 def test_figures_are_written(ask, tmp_path):
     ask("figures", "--out", tmp_path / "figures")
-    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["ranks.png"]
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["overview.png"]
 
 
 def test_claims_are_listed_with_their_verdicts(ask):
     line = next(line for line in ask("claims").splitlines() if "EPBO finds no feasible beam" in line)
-    assert line.split()[-2:] == ["agree", "3"]
+    assert line.split()[-2:] == ["lcbo-authors", "undecided"]
 
 
 def test_page_is_written(ask, tmp_path):
     ask("page", "--out", tmp_path / "page.md", "--images", tmp_path / "figures")
-    assert "### EPBO finds no feasible beam: agree" in (tmp_path / "page.md").read_text()
+    assert "| EPBO finds no feasible beam | **undecided**" in (tmp_path / "page.md").read_text()
+    assert (tmp_path / "readings.md").exists()
 
 
 def test_results_elsewhere_are_found_by_their_root(ask, tmp_path):

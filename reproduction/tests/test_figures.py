@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from reproduction.claims.metrics import restarts
 from reproduction.figures.appearance import STYLES
 from reproduction.figures.figures import FIGURES, draw_figures
-from reproduction.figures.panel import Series, apart, limits, missing_text, series_of
+from reproduction.figures.panel import Series, apart, common_seeds, limits, missing_text, series_of
 
 
 def words(figure):
-    return " ".join(text.get_text() for axes in figure.axes for text in [*axes.texts, axes.title])
+    texts = [text.get_text() for axes in figure.axes for text in axes.texts]
+    return " ".join([*texts, *(axes.get_title(loc="left") for axes in figure.axes)])
 
 
 def test_figures_of_nothing_say_so(lab):
@@ -28,7 +29,9 @@ def test_figures_of_nothing_say_so(lab):
 def test_every_figure_is_written_from_incomplete_results(lab, tmp_path):
     events = [{"kind": "start", "length": 0.8, "iteration": 0, "evaluations": 10}]
     events += [{"kind": "restart", "length": 0.8, "iteration": 2, "evaluations": 20}]
-    for task, label in itertools.product(["truss-case1", "synthetic-25", "beam"], ["lcbo", "scbo", "epbo"]):
+    for task, label in itertools.product(
+        ["truss-case1", "synthetic-25", "beam"], ["lcbo-paper", "scbo", "epbo"]
+    ):
         bad = label == "epbo"
         lab.run("main", task, label, 0, [None, None, None] if bad else [None, 500.0, 480.0], events=events)
         lab.run("main", task, label, 1, [None, None, None] if bad else [600.0, 550.0, 480.0])
@@ -40,18 +43,22 @@ def test_every_figure_is_written_from_incomplete_results(lab, tmp_path):
     assert [path.stem for path in paths] == list(FIGURES)
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
     progress = words(FIGURES["real"](results))
-    assert "not run yet: cei" in progress
-    assert "epbo, n=2: none feasible" in progress
-    assert "strongest: scbo, n=2" in words(FIGURES["components"](results))
+    assert "not run on these seeds yet: cei" in progress
+    assert "epbo: none feasible" in progress
+    assert "Truss, load case 1, d = 25, n = 2" in progress
 
 
-def test_missing_text_names_what_is_missing(lab):
-    lab.run("main", "beam", "lcbo", 0, [1.0])
-    lab.want("main", "beam", "lcbo", 4)
-    lab.want("main", "beam", "cei", 2)
+def test_all_lines_of_a_panel_have_the_same_seeds(lab):
+    for label, seeds in {"scbo": 4, "hdsafebo": 4, "epbo": 1, "lcbo": 4, "cmaes": 2}.items():
+        for seed in range(seeds):
+            lab.run("main", "beam", label, seed, [1.0])
     results = lab.read()
-    assert missing_text(results, "main", "beam", ["lcbo", "cei"]) == "not run yet: cei; so far: lcbo 1/4"
-    assert [line.text for line in series_of(results, "main", "beam", ["lcbo", "cei"])] == ["lcbo, n=1"]
+    labels = ["scbo", "hdsafebo", "epbo", "lcbo", "cmaes"]
+    seeds = common_seeds(results, [("main", "beam", label) for label in labels])
+    assert seeds == [0, 1, 2, 3], "two strong lines of four runs are more than three of one"
+    lines = series_of(results, "main", "beam", labels, seeds=seeds)
+    assert [(line.text, line.n) for line in lines] == [("scbo", 4), ("hdsafebo", 4), ("lcbo", 4)]
+    assert missing_text(labels, lines) == "not run on these seeds yet: epbo, cmaes"
 
 
 def test_limits_hold_medians_and_never_collapse(lab):
@@ -85,9 +92,11 @@ def test_names_far_apart_stay_where_they_are():
     assert apart([0.5, 0.5], 0.1) == pytest.approx([0.45, 0.55])
 
 
-def test_methods_have_colors_of_their_own():
-    methods = [label for label in STYLES if STYLES[label].color != STYLES["lcbo-paper"].color][:9]
-    assert len({STYLES[label].color for label in methods}) == 9
+def test_methods_of_the_paper_are_strong_and_have_colors_of_their_own():
+    strong = ["lcbo-authors", "lcbo-paper", "scbo", "hdsafebo", "cei-plain", "epbo"]
+    assert len({STYLES[label].color for label in strong}) == 6
+    assert all(STYLES[label].strong for label in strong)
+    assert not any(STYLES[label].strong for label in ("lcbo", "cei", "scbo-original", "cobyqa", "sobol"))
 
 
 def test_restart_statistics(lab):

@@ -1,90 +1,89 @@
-"""The page "Reproducing the paper", written from hand-made results."""
+"""The pages written from hand-made results."""
 
+import json
 import re
 
 import pytest
 
+from reproduction.claims.paper import CLAIMS
 from reproduction.figures.figures import FIGURES
 from reproduction.pages.check import find_faults
-from reproduction.pages.page import THEORY, page, write_page
-from reproduction.pages.text import SECTIONS
+from reproduction.pages.page import page, write_page
+from reproduction.pages.readings import readings_page, write_readings
+from reproduction.pages.readme import BEGIN, END, with_findings
+from reproduction.pages.text import CAPTIONS
 
 
 @pytest.fixture
 def results(lab):
-    for seed in range(3):
+    for seed in range(10):
         lab.run("main", "beam", "epbo", seed, [None])
-        lab.run("main", "beam", "lcbo-paper", seed, [170.0 + seed])
+        lab.run("main", "beam", "lcbo-paper", seed, [200.0 + seed])
+        lab.run("main", "beam", "lcbo-authors", seed, [100.0 + seed])
     lab.want("main", "truss-case1", "cei", 3)
     return lab.read()
 
 
-def test_page_states_verdicts_with_numbers_and_n(results):
-    text = page(results, "pictures", ["mechanism-2d", "theory-residuals"])
-    assert "### EPBO finds no feasible beam: agree" in text
-    assert "| epbo finds no feasible point on beam | 3 of 3 runs without a feasible point | 3 | yes |" in text
-    assert "### LCBO is best on every synthetic task: not run yet (n = 0)" in text
-    assert "| main | truss-case1 | cei 0/3 |" in text
-    assert "- machine: a machine, 2 cores (6 runs)" in text
-    assert "- commit abc123: epbo, lcbo-paper (6 runs)" in text
-    assert "6 of 9 runs are done" in text
-    assert "| lcbo-paper | 171 [170.5, 171.5] (n = 3) |" in text
-    assert "| 171 [170.5, 171.5] (n = 3) | 0 [0, 0] (n = 3), 3 of 3 feasible |" in text
-    assert "(pictures/theory-residuals.png)" in text
-    assert "(pictures/mechanism-2d.png)" in text
+def test_page_answers_first_and_shows_numbers_with_n_and_commit(results, tmp_path):
+    text = page(results, "pictures", ["real"], tmp_path)
+    top, _, folded = text.partition("<details>")
+    assert len(re.findall(r"^\d\. \*\*", top, re.MULTILINE)) == 5
+    assert "Stepped beam +48.9 % [+48.9 %, +48.9 %] (n = 10)" in top
+    assert "| EPBO finds no feasible beam | **agree** (1 of 1 agree, 0 contradicted): epbo finds no" in top
+    assert "10 of 10 runs" in top
+    assert "30 of 33 are done" in top
+    assert "| `lcbo-authors` | 104 [102, 107] (n = 10) |" in folded
+    assert "abc123" in folded
+    assert "| main | truss-case1 | cei 0/3 |" in folded
+    assert "(pictures/real.png)" in folded
+    assert "(pictures/overview.png)" in top
+    assert top.count("**undecided**") > 10
 
 
-def test_page_names_what_beats_the_paper_and_what_a_sobol_search_beats(lab):
-    finals = {"lcbo-paper": [5.0, 5.0], "lcbo": [4.0, 4.0], "cei": [None, None], "sobol": [6.0, 6.0, 0.0]}
-    for label, values in finals.items():
-        for seed, value in enumerate(values):
-            lab.run("main", "beam", label, seed, [value])
-    text = page(lab.read(), "pictures")
-    assert "Lower median than `lcbo-paper` on common seeds: lcbo. Not below a Sobol search: cei." in text
+def test_page_names_every_claim_once_and_folds_its_comparisons(results, tmp_path):
+    text = page(results, "pictures", [], tmp_path)
+    for claim in CLAIMS:
+        assert text.count(f"| {claim.title} |") == 1
+        assert f"#### {claim.title[0].upper()}{claim.title[1:]}" in text
+    assert text.count("<details>") == text.count("</details>") == 5
 
 
-def test_contents_of_the_page_lead_somewhere(results):
-    text = page(results, "pictures")
-    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
-    links = re.findall(r"\]\(#(.*?)\)", text)
-    assert len(links) == 16
-    assert set(links) <= anchors
+def test_every_figure_has_its_caption():
+    assert set(FIGURES) <= {*CAPTIONS, "overview"}
 
 
-def test_page_shows_every_figure_where_it_lies(results, tmp_path):
-    write_page(results, tmp_path / "docs" / "page.md", tmp_path / "pictures")
-    text = (tmp_path / "docs" / "page.md").read_text()
-    assert {*re.findall(r"\(\.\./pictures/([\w-]+)\.png\)", text)} == set(FIGURES)
-    assert {section.figure for section in SECTIONS} | {"ranks"} == set(FIGURES)
-    assert "## Theory\n\nNot run yet (n = 0)." in text
-    (tmp_path / "docs" / THEORY).write_text("numbers")
-    write_page(results, tmp_path / "docs" / "page.md", tmp_path / "pictures")
-    assert f"]({THEORY})" in (tmp_path / "docs" / "page.md").read_text()
+def test_authors_numbers_stand_beside_ours(results, tmp_path):
+    row = {"spec": "main", "task": "beam", "unit": 100, "final": [3.84, 2.82]}
+    (tmp_path / "control.json").write_text(json.dumps({"origin": "made up", "runs": [row]}))
+    text = page(results, "pictures", [], tmp_path)
+    assert "| beam | 3.84 2.82 | 3.33 (n = 2) | 1.04 [1.02, 1.07] (n = 10) | abc123 |" in text
 
 
-def test_decided_claim_without_an_explanation_says_so(lab):
-    for seed, value in enumerate([None, 9.0, None]):
-        lab.run("main", "beam", "epbo", seed, [value])
-    assert "- Our explanation: no explanation written yet." in page(lab.read(), "pictures")
+def test_readings_are_measured_where_runs_exist(results):
+    text = readings_page(results)
+    assert "| lengthscales |" in text
+    assert "| not measured |" in text
+    row = next(line for line in text.splitlines() if line.startswith("| Stepped beam"))
+    assert row.startswith("| Stepped beam, d = 50 | +48.9 % [+48.9 %, +48.9 %] (n = 10) | not run (n = 0) |")
 
 
-def test_faults_are_a_stale_page_missing_explanations_and_large_results(results, lab, tmp_path, monkeypatch):
+def test_the_readme_gets_two_sentences_between_its_marks(results):
+    text = with_findings(f"before\n{BEGIN}\nold\n{END}\nafter\n", results)
+    assert text.startswith(f"before\n{BEGIN}\nAgainst the strongest of the paper's four rivals")
+    assert text.endswith(f"{END}\nafter\n")
+    assert "leads by (not all are run yet)" in text, "a rival that was not run may be the strongest"
+    assert f"Of {len(CLAIMS)} claims of the paper 1 are confirmed, 1 contradicted" in text
+    assert with_findings(text, results) == text
+    assert with_findings("no marks", results) == "no marks"
+
+
+def test_faults_are_stale_pages_and_large_results(results, lab, tmp_path, monkeypatch):
     out, images = tmp_path / "docs" / "page.md", tmp_path / "pictures"
-
-    def faults(found):
-        return find_faults(found, out, images, lab.folder / "results")
-
-    write_page(results, out, images)
-    assert faults(results) == []
-    for seed, value in enumerate([None, 9.0, None]):
-        lab.run("main", "beam", "epbo", seed, [value])
-    new = lab.read()
-    assert [line.split(": ")[-1] for line in faults(new)] == [
-        f"{out} is not what the results say; run make reproducing",
-        "decided, and no explanation written yet",
-    ]
-    write_page(new, out, images)
+    write_page(results, out, images, lab.folder)
+    write_readings(results, out.with_name("readings.md"))
+    assert find_faults(results, out, images, lab.folder) == []
+    lab.run("main", "beam", "lcbo-authors", 0, [500.0])
+    stale = find_faults(lab.read(), out, images, lab.folder)
+    assert stale == [f"{out} is not what the results say; run make reproducing"]
     monkeypatch.setattr("reproduction.pages.check.LARGEST", 100)
-    assert len(faults(new)) == 2
-    assert "MB of results" in faults(new)[-1]
+    assert "MB; at most" in find_faults(results, out, images, lab.folder)[-1]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduction.figures.appearance import style_of
+from reproduction.figures.appearance import Style, style_of
 from reproduction.figures.panel import INK, PALE, SIZE, dress, new_figure
 from reproduction.theory.mechanism2d import CENTER, METHODS, RADIUS, SPREAD, START, AroundTheDisc, Setting
 from reproduction.theory.numbers import best_curves, median_run
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SEED = 0  # the one that is drawn, whatever came of it
+LCBO = Style("#D55E00", width=2.2)  # the default is gray elsewhere, and strong here: the walk is its own
 
 
 def mechanism_figure(found: Mapping[str, Any]) -> Figure:
@@ -67,7 +68,7 @@ def _terrain(axes: Axes, dim: int) -> None:
 
 def _path(axes: Axes, run: Mapping[str, Any], name: str) -> None:
     steps = np.array(run["iterates"])
-    color = style_of("lcbo").color
+    color = LCBO.color
     axes.plot(steps[:, 1], steps[:, 2], "-", color=color, lw=1.6, zorder=5)
     axes.plot(steps[:, 1], steps[:, 2], "o", color=color, ms=3.5, mec="white", mew=0.4, zorder=5)
     dress(axes, f"{name}: {len(steps)} iterates", "$x_1$")
@@ -99,7 +100,8 @@ def _boxes(axes: Axes, run: Mapping[str, Any], name: str) -> None:
 def _progress(axes: Axes, found: Mapping[str, Any]) -> None:
     x = np.array(found["evaluations"])
     for method in METHODS:
-        rows, style = best_curves(found, method), style_of(method)
+        rows = best_curves(found, method)
+        style = LCBO if method == "lcbo" else style_of(method)
         low, median, high = np.quantile(rows, (0.25, 0.5, 0.75), axis=0, method="inverted_cdf")
         axes.fill_between(x, low, high, step="post", color=style.color, alpha=0.15, lw=0)
         axes.step(

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 from reproduction.theory import error_functions, mechanism2d, mechanism2d_figure
 from reproduction.theory import figures as theory_figures
 from reproduction.theory import residuals as theory
+from reproduction.theory.claims import FOLDER, read
 from reproduction.theory.page import write
-
-FOLDER = Path("results/theory")
 
 
 def report_theory(root: Path, images: Path, page: Path, *, quick: bool) -> list[Path]:
@@ -31,12 +28,8 @@ def report_mechanism(root: Path, images: Path, page: Path, *, quick: bool) -> li
 
 def _written(folder: Path, images: Path, page: Path) -> Path:
     """Write the page from all that is in the folder."""
-    runs = sorted(_read(folder, "within-*"), key=lambda run: (run["d"], run["seed"]))
-    walks = sorted(_read(folder, "mechanism-*"), key=lambda walk: (-walk["noise"], -walk["d"]))
-    tables = _read(folder, "error-functions")
+    runs = sorted(read(folder, "within-*"), key=lambda run: (run["d"], run["seed"]))
+    walks = sorted(read(folder, "mechanism-*"), key=lambda walk: (-walk["noise"], -walk["d"]))
+    tables = read(folder, "error-functions")
     write(page, images, runs, tables[0] if tables else None, walks)
     return page
-
-
-def _read(folder: Path, pattern: str) -> list[dict[str, Any]]:
-    return [json.loads(path.read_text()) for path in sorted(folder.glob(f"{pattern}.json"))]

@@ -90,6 +90,18 @@ def test_explorers_of_small_batches_beat_random_points(name: str, seed: int) -> 
     assert found > max(chance)
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_the_sequential_explorer_minds_the_output_that_learns_least(seed: int) -> None:
+    """Its first point has a smaller LogSumExp of the negative reductions than random points have."""
+    gp, x, box = instance(seed)
+
+    def smooth(z: Tensor) -> Tensor:
+        return torch.logsumexp(-GradientInformation(gp, x).joint(z[:, None]), -1)
+
+    found = smooth(explorer("sequential")(gp, x, 1, box, np.random.default_rng(0)))
+    assert found.item() < float(smooth(box.draw(np.random.default_rng(9), 100)).min())
+
+
 def test_axes_take_the_best_of_their_points_one_after_the_other() -> None:
     """Against conditioning the model anew for every candidate, in the whole cube."""
     gp, x, _ = instance(4)

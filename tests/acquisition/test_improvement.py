@@ -10,10 +10,12 @@ from botorch.models import ModelListGP, SingleTaskGP
 from gpytorch.kernels import RBFKernel, ScaleKernel
 from gpytorch.means import ZeroMean
 from scipy.integrate import quad
+from scipy.stats import norm
 from torch import Tensor
 
 from lcbo.acquisition.improvement import (
     UNBOUNDED,
+    ConstrainedImprovement,
     LogConstrainedImprovement,
     feasible_intervals,
     log_improvement,
@@ -191,6 +193,26 @@ def test_without_constraints_it_is_botorch_s_log_expected_improvement() -> None:
         torch.from_numpy(z)[:, None, :]
     )
     np.testing.assert_allclose(value, expected.detach().numpy(), rtol=1e-6, atol=1e-6)
+
+
+def test_plain_improvement_is_the_product_and_its_slope() -> None:
+    """Against SciPy's normal distribution and finite differences; far out both are 0."""
+    ours, _ = pair(1e-2)
+    predictor = Predictor(ours, inverse_covariance(ours))
+    z = np.random.default_rng(6).random((3, 4))
+    acquisition = ConstrainedImprovement(predictor, conditions(Term(1, 1.0, 0.4)), -0.5)
+    value, gradient = acquisition(z)
+    mean, var = (t.numpy() for t in ours.predict(torch.from_numpy(z)))
+    std = np.sqrt(var)
+    t = (-0.5 - mean[0]) / std[0]
+    improvement = std[0] * (norm.pdf(t) + t * norm.cdf(t))
+    np.testing.assert_allclose(value, improvement * norm.cdf((0.4 - mean[1]) / std[1]), rtol=1e-10)
+    for i, shift in enumerate(1e-6 * np.eye(4)):
+        difference = (acquisition(z + shift)[0] - acquisition(z - shift)[0]) / 2e-6
+        np.testing.assert_allclose(gradient[:, i], difference, rtol=1e-5, atol=1e-9)
+    lost = ConstrainedImprovement(predictor, conditions(Term(1, 1.0, -90.0)), -90.0)(z)
+    assert not lost[0].any()
+    assert not lost[1].any()
 
 
 def test_without_a_feasible_point_it_is_the_log_probability_of_feasibility() -> None:

@@ -97,6 +97,17 @@ def test_cei_goes_where_constrained_expected_improvement_is_largest(
     assert chosen >= max(others)
 
 
+@pytest.mark.parametrize("terms", [UPPER, INTERVAL])
+def test_plain_and_logarithmic_cei_choose_the_same_point(terms: Terms) -> None:
+    """In two dimensions the product does not underflow, and a logarithm moves no maximizer."""
+    chosen = []
+    for name in ("cei", "cei-plain"):
+        method = make(name, terms, optimizer="lbfgs")
+        run(method, 0)
+        chosen.append(method.ask()[0].u)
+    np.testing.assert_allclose(chosen[0], chosen[1], atol=1e-4)
+
+
 @pytest.mark.parametrize("terms", [UPPER, INTERVAL, EQUALITY])
 def test_epbo_goes_where_the_penalized_bound_is_least(terms: Terms) -> None:
     method = make("epbo", terms, optimizer="lbfgs")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from lcbo.methods import registry
 from lcbo.methods.lcbo import exploration
 from lcbo.methods.lcbo.method import Lcbo
 from lcbo.methods.protocol import Proposal, Setup
+from lcbo.models.data import merge
+from lcbo.models.fits.map import AdamFit
 from lcbo.terms import Term, Terms
 
 DIM = 4
@@ -174,6 +177,45 @@ def test_a_failed_iterate_goes_halfway_back_in_the_paper() -> None:
             method.tell(proposal.id, None if proposal.role == "iterate" else truth(proposal.u))
         batch = method.ask()
         np.testing.assert_allclose(iterate(method), good + part * (away - good), atol=1e-14)
+
+
+def test_the_authors_preset_forgets_what_it_learned_outside_every_fifth_iteration() -> None:
+    """Fits in iterations 0, 5 and 10, each from the start; in between the hyperparameters are the start's."""
+    method = make("lcbo-authors", explore=2, **QUICK_PAPER)
+    tell(method, method.ask())
+    learned = {}
+    for k in range(12):
+        batch = method.ask()
+        model = method.model.now
+        assert model is not None
+        learned[k] = model.gp.hyper
+        tell(method, batch)
+        method.recommend()  # looking changes nothing
+    for k, hyper in learned.items():
+        starts = [hyper.lengthscale.flatten().tolist(), hyper.outputscale.tolist()] == [[1.0] * 2, [0.69] * 2]
+        assert starts == (k % 5 != 0), k
+    paper = make("lcbo-paper", explore=2, **QUICK_PAPER)
+    run(paper, 6)
+    assert paper.model.now is not None
+    assert paper.model.now.gp.hyper.outputscale.tolist() != [0.69] * 2, "the text keeps what was learned"
+
+
+def test_a_fit_of_the_authors_preset_does_not_know_the_one_before() -> None:
+    """It is the fit of its window from the start, as an independent fit of the same data finds it."""
+    method = make("lcbo-authors", explore=2, **QUICK_PAPER)
+    run(method, 5)
+    before = method.model.builder.start
+    method.ask()
+    assert method.iteration == 6
+    now = method.model.now
+    assert now is not None
+    scaled = now.scaling.apply(method.archive.y[method.model._ids])
+    data = merge(method.archive.u[method.model._ids], scaled)
+    averaged = replace(
+        data, count=torch.ones_like(data.count), scatter=0.0 * data.scatter, dof=0.0 * data.dof
+    )
+    expected = AdamFit()(averaged, before)
+    torch.testing.assert_close(now.gp.hyper.lengthscale, expected.lengthscale)
 
 
 def test_a_failed_iterate_teaches_nothing_about_landings() -> None:

@@ -14,7 +14,7 @@ from lcbo.methods import registry
 from lcbo.methods.protocol import Method, Setup
 from lcbo.terms import Term, Terms
 
-LCBO = ("lcbo", "lcbo-paper", "lcbo-theory")
+LCBO = ("lcbo", "lcbo-paper", "lcbo-authors", "lcbo-theory")
 NAN, INF = float("nan"), float("inf")
 
 

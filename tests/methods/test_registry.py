@@ -49,7 +49,7 @@ def test_an_unknown_option_is_named() -> None:
         make("lcbo", options={"steps": 3})
 
 
-@pytest.mark.parametrize("name", ["lcbo", "lcbo-paper", "lcbo-theory"])
+@pytest.mark.parametrize("name", ["lcbo", "lcbo-paper", "lcbo-authors", "lcbo-theory"])
 def test_every_option_is_listed_and_reaches_the_method(name: str) -> None:
     assert set(registry.spec(name).options) == {f.name for f in fields(LcboOptions)}
     assert make(name, options={"delta": 0.05, "explore": 2}).options.delta == 0.05
@@ -68,6 +68,22 @@ def test_paper_preset_is_table_1(dim: int, eta: float) -> None:
     assert (options.step, options.explorer, options.fit, options.kernel) == ("penalty", "paper", "map", "rbf")
     assert options.wait_for_all
     assert not options.learn_noise
+
+
+def test_presets_differ_from_their_method_as_they_say() -> None:
+    paper, authors = (registry.spec(name).options for name in ("lcbo-paper", "lcbo-authors"))
+    changed = {name: value for name, value in authors.items() if value != paper[name]}
+    assert changed == {
+        "fit": "adam",
+        "explorer": "sequential",
+        "average_repeats": True,
+        "reset_between_fits": True,
+    }
+    for base, preset, own in (
+        ("cei", "cei-plain", {"log": False}),
+        ("scbo", "scbo-original", {"transforms": "original"}),
+    ):
+        assert registry.spec(preset).options == {**registry.spec(base).options, **own}
 
 
 def test_theory_preset_has_the_theorem_s_schedules() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
+from botorch.models.transforms.outcome import Bilog
 from scipy.stats import norm
 
 from lcbo.methods.base.transforms import TRANSFORMS, bilog, copula, original
@@ -29,6 +31,13 @@ def test_copula_is_normal_whatever_the_outliers() -> None:
 
 def test_bilog_is_odd_and_logarithmic() -> None:
     np.testing.assert_allclose(bilog(np.array([-np.expm1(2.0), 0.0, np.expm1(3.0)])), [-2.0, 0.0, 3.0])
+
+
+def test_bilog_equals_botorch_s() -> None:
+    """The bilog of constraints; the copula has the formula above as its oracle."""
+    values = np.random.default_rng(1).standard_normal(50) * 3.0
+    theirs, _ = Bilog()(torch.from_numpy(values)[:, None])
+    np.testing.assert_allclose(bilog(values), theirs[:, 0].numpy(), atol=1e-12)
 
 
 def test_original_transforms_keep_order_and_feasibility() -> None:

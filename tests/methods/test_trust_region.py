@@ -89,17 +89,35 @@ def test_events_follow_the_table(name: str, column: int) -> None:
     assert method.info()["iteration"] == len(BATCHES) + 1
 
 
-@pytest.mark.parametrize(("name", "feasible", "infeasible"), [("scbo", 2, 0), ("hdsafebo", 2, 1)])
+@pytest.mark.parametrize(
+    ("name", "feasible", "infeasible"), [("scbo", 2, 0), ("hdsafebo", 2, 0), ("hdsafebo objective", 2, 1)]
+)
 def test_region_is_centered_on_the_best_point(name: str, feasible: int, infeasible: int) -> None:
-    """Without a feasible point SCBO takes the least violation, HDsafeBO the least objective."""
+    """Without a feasible point that is the least violation, by choice the least objective."""
+    name, _, unsafe = name.partition(" ")
     for row, constraint in ((feasible, -1.0), (infeasible, 5.0)):
-        method = make(name, length=(1e-3, 1e-4, 1.6))
+        method = make(name, length=(1e-3, 1e-4, 1.6), **({"unsafe_center": unsafe} if unsafe else {}))
         batch = method.ask()
         outputs = [[5.0, 2.0], [0.0, 3.0], [4.0, constraint], [3.0, 4.0]]
         for proposal, y in zip(batch, outputs, strict=True):
             method.tell(proposal.id, np.array(y))
         for proposal in method.ask():
             assert np.abs(proposal.u - batch[row].u).max() <= 0.5e-3
+
+
+@each_method
+def test_after_a_restart_success_is_judged_by_what_came_since(name: str) -> None:
+    """A batch worse than the best of all data, but better than the first after the restart, is a success."""
+    method = make(name, failure_tolerance=1, length=(0.8, 0.5, 1.6))
+    advance(method, [[5.0, -1.0]] * 4)
+    for f in (6.0, 8.0, 7.0, 7.0, 4.0):  # below the length of 0.5 a single failure ends the region
+        advance(method, [[f, -1.0]] * 2)
+    method.ask()
+    judged = ["start", "failure", "restart", "success", "success", "failure", "restart", "success"]
+    assert kinds(method) == judged
+    again = make(name, failure_tolerance=1, length=(0.8, 0.5, 1.6))
+    assert method.state()["since"] == 12
+    assert again.state()["since"] == 0
 
 
 @each_method
@@ -241,6 +259,7 @@ def test_wrong_options_are_refused_by_name(name: str, wrong: dict[str, Any]) -> 
         ("scbo", {"perturbation": "x"}),
         ("scbo", {"transforms": "log"}),
         ("hdsafebo", {"beta": -1.0}),
+        ("hdsafebo", {"unsafe_center": "best"}),
     ],
 )
 def test_wrong_options_of_one_method_are_refused_by_name(name: str, wrong: dict[str, Any]) -> None:

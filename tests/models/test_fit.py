@@ -15,7 +15,7 @@ from scipy.stats import multivariate_normal, norm
 
 from lcbo.models.data import Data, merge
 from lcbo.models.fits.lattice import LatticeFit
-from lcbo.models.fits.map import Gamma, LogNormal, MapFit, Normal, RestartedFit, log_posterior
+from lcbo.models.fits.map import AdamFit, Gamma, LogNormal, MapFit, Normal, RestartedFit, log_posterior
 from lcbo.models.hyperparameters import Hyperparameters
 
 DIM = 3
@@ -196,6 +196,31 @@ def test_repeats_tell_noise_from_roughness() -> None:
     )
     told = LatticeFit()(agreeing, "rbf", [0.0], None)
     assert float(told.noise_var[0]) < 0.1 * float(blind.noise_var[0])
+
+
+def test_adam_fit_takes_the_steps_of_torch_s_adam_on_softplus_parameters() -> None:
+    """Against autograd on the dense Gaussian and the paper's priors, 50 steps of `torch.optim.Adam`."""
+    x, y = dataset(missing=False)
+    x, y = torch.from_numpy(x[:10]), torch.from_numpy(y[:10])
+    zeros = torch.zeros(2, dtype=torch.float64)
+    start = Hyperparameters(zeros[:, None] + 1.0, zeros + 0.69, zeros + 0.01, zeros, "rbf")
+    found = AdamFit()(merge(x.numpy(), y.numpy()), start)
+    gamma, normal = torch.distributions.Gamma(3.0, 3.0), torch.distributions.Normal(2.0, 1.0)
+    for j in range(2):
+        raw = torch.log(torch.expm1(torch.tensor([1.0, 0.69], dtype=torch.float64))).requires_grad_(True)
+        adam = torch.optim.Adam([raw], lr=0.1)
+        for _ in range(50):
+            length, scale = torch.nn.functional.softplus(raw)
+            cov = scale * torch.exp(-0.5 * torch.cdist(x / length, x / length).square())
+            cov = cov + 0.01 * torch.eye(10, dtype=torch.float64)
+            likelihood = torch.distributions.MultivariateNormal(torch.zeros(10).double(), cov).log_prob(
+                y[:, j]
+            )
+            adam.zero_grad()
+            (-(likelihood + gamma.log_prob(length) + normal.log_prob(scale))).backward()
+            adam.step()
+        expected = torch.nn.functional.softplus(raw).detach()
+        torch.testing.assert_close(torch.stack([found.lengthscale[j, 0], found.outputscale[j]]), expected)
 
 
 def test_map_fit_climbs_and_keeps_the_paper_noise() -> None:

@@ -35,7 +35,13 @@ def worst_weights(trace: Tensor, temperature: float) -> Tensor:
 
 
 def adam(
-    information: GradientInformation, z: Tensor, box: Box, steps: int, rate: float, temperature: float
+    information: GradientInformation,
+    z: Tensor,
+    box: Box,
+    steps: int,
+    rate: float,
+    temperature: float,
+    before: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Projected Adam on the smoothed worst trace of every batch; exactly ``steps`` steps.
 
@@ -46,11 +52,13 @@ def adam(
         steps: number of steps.
         rate: Adam's learning rate; its decay rates are the customary 0.9 and 0.999.
         temperature: of the LogSumExp over outputs.
+        before: ``B``, from which the reductions of the traces are subtracted; the traces themselves when not
+            given.
 
     Returns:
         The final batches ``s x b x d`` and their smoothed worst traces ``s``.
     """
-    before = information.trace
+    before = information.trace if before is None else before
     first, second = torch.zeros_like(z), torch.zeros_like(z)
     for t in range(1, steps + 1):
         _, ascent = information.joint_gradient(z, lambda r: worst_weights(before - r, temperature))
@@ -84,7 +92,11 @@ class PaperExplorer(Explorer):
 
 @dataclass(frozen=True)
 class SequentialExplorer(Explorer):
-    """One point at a time, the model conditioned on it before the next (authors' code)."""
+    """One point at a time, the model conditioned on it before the next (authors' code).
+
+    Their LogSumExp is of the negative reductions: it looks at the output that learns least, whatever is
+    known of it already.
+    """
 
     starts: int = 5  # authors' code: four uniform ones and x itself
     rate: float = 0.05  # authors' code
@@ -97,7 +109,8 @@ class SequentialExplorer(Explorer):
         for _ in range(count):
             start = torch.cat([u[None, None], box.draw(rng, self.starts - 1, 1)])
             information = GradientInformation(gp, u)
-            z, value = adam(information, start, box, self.steps, self.rate, self.temperature)
+            before = torch.zeros_like(information.trace)
+            z, value = adam(information, start, box, self.steps, self.rate, self.temperature, before)
             best = z[int(value.argmin())]
             chosen.append(best)
             gp = gp.conditioned(best)

@@ -128,3 +128,13 @@ class LogConstrainedImprovement:
             value, by_mean[0], by_std[0] = log_improvement(mean[0], std[0], self.best)
             total = total + value
         return total, moments.gradient(by_mean, 0.5 * by_std / std)
+
+
+class ConstrainedImprovement(LogConstrainedImprovement):
+    """The acquisition function without its logarithm: CEI, or the probability of feasibility."""
+
+    def __call__(self, z: Array) -> tuple[Array, Array]:
+        """Values ``q`` and gradients ``q x d`` at ``q x d`` points; both are 0 where they underflow."""
+        logarithm, slope = super().__call__(z)
+        value: Array = np.exp(logarithm)
+        return value, value[:, None] * slope

@@ -132,8 +132,9 @@ def compare(
                     if process.poll() is not None:
                         del alive[name]
                         _settle(progress, run, process, time.monotonic() - begun)
-                progress.running = {name: tells_in(run.store) for name, (run, _, _) in alive.items()}
-                live.update(progress.table(jobs))
+                if visible is console:  # nobody else looks
+                    progress.running = {name: tells_in(run.store) for name, (run, _, _) in alive.items()}
+                    live.update(progress.table(jobs))
                 if alive:
                     time.sleep(poll)
         finally:

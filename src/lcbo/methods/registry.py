@@ -23,10 +23,10 @@ from lcbo.methods.classical.options import (
     SlsqpOptions,
     SobolOptions,
 )
-from lcbo.methods.lcbo.options import LcboOptions, paper_preset, theory_preset
+from lcbo.methods.lcbo.options import LcboOptions, authors_preset, paper_preset, theory_preset
 from lcbo.methods.protocol import Method, MethodSpec, Setup
 from lcbo.methods.regions.options import FurboOptions, HdsafeboOptions, ScboOptions
-from lcbo.methods.search.options import EpboOptions, GlobalOptions, LogceiOptions
+from lcbo.methods.search.options import CeiOptions, EpboOptions, LogceiOptions
 from lcbo.methods.sqp.options import BayesqpOptions
 from lcbo.models.options import ModelOptions
 from lcbo.text import shown
@@ -34,12 +34,15 @@ from lcbo.text import shown
 SUMMARIES = {
     "lcbo": "local constrained Bayesian optimization, robust defaults: start here",
     "lcbo-paper": "the paper's Algorithm 1 with the settings of its Table 1",
+    "lcbo-authors": "Algorithm 1 as the authors' published code has it, hyperparameter resets included",
     "lcbo-theory": "the theorem's schedules: growing batches, fixed true hyperparameters, no local box",
     "scbo": "SCBO: constrained Thompson sampling in a trust region, large batches",
+    "scbo-original": "scbo with the output transforms of the SCBO paper: copula and bilog",
     "furbo": "FuRBO: constrained Thompson sampling in a region found by inspectors of the model",
     "hdsafebo": "HDsafeBO without embedding: Thompson sampling in the optimistic safe part of a trust region",
     "bayesqp": "BayeSQP: quadratic subproblems with margins for uncertain values and slopes, line searches",
     "cei": "constrained expected improvement over the whole cube, one point at a time",
+    "cei-plain": "cei without its logarithm: the acquisition as the textbooks have it",
     "logcei": "CEI as a BoTorch user runs it: learned model, bilog, noisy expected improvement, L-BFGS",
     "epbo": "exact penalty of optimistic violations over the whole cube, one point at a time",
     "cobyqa": "SciPy's COBYQA: trust-region SQP on quadratic models, sequential, for functions without noise",
@@ -72,12 +75,15 @@ def _entry(
 _ENTRIES = (
     _entry("lcbo", "lcbo.method:Lcbo", LcboOptions, confirm=0.05),
     _entry("lcbo-paper", "lcbo.method:Lcbo", LcboOptions, paper_preset),
+    _entry("lcbo-authors", "lcbo.method:Lcbo", LcboOptions, authors_preset),
     _entry("lcbo-theory", "lcbo.method:Lcbo", LcboOptions, theory_preset, shown_dim=8),
     _entry("scbo", "regions.scbo:Scbo", ScboOptions),
+    _entry("scbo-original", "regions.scbo:Scbo", ScboOptions, lambda _: {"transforms": "original"}),
     _entry("furbo", "regions.furbo:Furbo", FurboOptions),
     _entry("hdsafebo", "regions.hdsafebo:HdSafeBo", HdsafeboOptions, supports_equality=False),
     _entry("bayesqp", "sqp.bayesqp:BayeSqp", BayesqpOptions),
-    _entry("cei", "search.cei:Cei", GlobalOptions),
+    _entry("cei", "search.cei:Cei", CeiOptions),
+    _entry("cei-plain", "search.cei:Cei", CeiOptions, lambda _: {"log": False}),
     _entry("logcei", "search.logcei:LogCei", LogceiOptions),
     _entry("epbo", "search.epbo:Epbo", EpboOptions),
     _entry("cobyqa", "classical.scipy_solvers:Cobyqa", CobyqaOptions, sequential=True),

@@ -197,6 +197,10 @@ class WindowBuilder(Builder):
         """Follow inputs that are this many times larger than at the last fit."""
         self.hyper = replace(self.hyper, lengthscale=self.hyper.lengthscale * factor)
 
+    def reset(self) -> None:
+        """Go back to the hyperparameters of the start; a fit in this build starts there."""
+        self.hyper = self.start
+
     def forget(self) -> None:
         """Fit without regard to the last estimate: the inputs are others now."""
         self._fitted = False

@@ -9,7 +9,7 @@ from lcbo.methods.protocol import Setup
 from lcbo.models.border import chosen_device
 from lcbo.models.builder import GrowingBuilder, WindowBuilder
 from lcbo.models.fits.lattice import LatticeFit
-from lcbo.models.fits.map import Flat, Gamma, LogNormal, MapFit, Prior, RestartedFit
+from lcbo.models.fits.map import AdamFit, Flat, Gamma, LogNormal, MapFit, Prior, RestartedFit
 from lcbo.models.fits.newton import WARM_FIT
 from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.options import LearnedModelOptions, ModelOptions
@@ -50,13 +50,15 @@ def window_builder(
 
     Args:
         setup: the problem.
-        options: of the model; its ``fit`` may be ``lattice`` too.
+        options: of the model; its ``fit`` may be ``lattice`` or ``adam`` too.
         kernel: of the first fits, where the option leaves it open.
         average_repeats: treat the mean of repeats as one observation with unreduced noise.
     """
+    noise_prior = LogNormal(-4.0, 3.0) if options.learn_noise else None
     fits: dict[str, MapFit | LatticeFit | None] = {
         "lattice": LatticeFit(),
-        "map": MapFit(noise_prior=LogNormal(-4.0, 3.0) if options.learn_noise else None),
+        "map": MapFit(noise_prior=noise_prior),
+        "adam": AdamFit(noise_prior=noise_prior),
         "fixed": None,
     }
     return WindowBuilder(

@@ -140,6 +140,8 @@ class LocalModel:
             leaving = (self._options.fit_every - 1) * fresh if len(ids) == self._window.size else 0
             self._lasting = ids[leaving:].tolist()
         self.builder.kernel = self._choice.kernel
+        if self._options.reset_between_fits:
+            self.builder.reset()
         self.now = self._built(ids, refit)
         self._ids = ids.tolist()
         self._answer = None

@@ -21,8 +21,11 @@ class LcboOptions(LearnedModelOptions):
             does not adapt.
         adapt_frame: learn by the evidence whether to bend the variables, and let the model's coordinates
             shrink with its window; with ``fit="lattice"`` alone.
-        fit: ``lattice``, ``map`` (the paper's priors) or ``fixed``.
+        fit: ``lattice``, ``map`` (the paper's priors), ``adam`` (50 steps towards that, authors' code) or
+            ``fixed``.
         standardize: z-score outputs over the window.
+        reset_between_fits: iterations that learn no hyperparameters have those a fit starts from, and every
+            fit starts there (authors' code).
         average_repeats: the mean of repeats is one observation with unreduced noise (authors' code).
         repeats: evaluations at the iterate per iteration, ``b1``; a number or a function of k. A single one
             is left out where there is no noise and the point has been evaluated.
@@ -51,13 +54,14 @@ class LcboOptions(LearnedModelOptions):
     """
 
     KERNELS: ClassVar[tuple[str, ...]] = (*LearnedModelOptions.KERNELS, "auto")
-    FITS: ClassVar[tuple[str, ...]] = (*LearnedModelOptions.FITS, "lattice")
+    FITS: ClassVar[tuple[str, ...]] = (*LearnedModelOptions.FITS, "lattice", "adam")
     STEPS: ClassVar[tuple[str, ...]] = ("linearized", "penalty")
 
     kernel: str = "auto"
     fit: str = "lattice"
     fit_every: int = 3
     adapt_frame: bool = True
+    reset_between_fits: bool = False
     average_repeats: bool = False
     repeats: Schedule = 1
     noise_probes: int = 4
@@ -82,6 +86,7 @@ class LcboOptions(LearnedModelOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in (
+            "reset_between_fits",
             "average_repeats",
             "adapt_frame",
             "inward",
@@ -133,6 +138,17 @@ def paper_preset(dim: int) -> dict[str, Any]:
         "fit_every": 5,
         "hyperparameters": {"lengthscale": 1.0, "outputscale": 0.69, "noise_var": 0.01},
         "wait_for_all": True,
+    }
+
+
+def authors_preset(dim: int) -> dict[str, Any]:
+    """What the authors' published code does where it differs from the paper's text (docs/readings.md)."""
+    return {
+        **paper_preset(dim),
+        "fit": "adam",
+        "explorer": "sequential",
+        "average_repeats": True,
+        "reset_between_fits": True,
     }
 
 

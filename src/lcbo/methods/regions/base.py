@@ -35,7 +35,8 @@ class TrustRegionMethod(ModelBased):
     A batch is judged when all of it is told. Points asked for beyond it are judged with the first batch that
     ends after them. A restart keeps all data and needs no new design: the region returns to its first length
     around the best point known. A method that `forgets` begins with a new design instead and looks at nothing
-    from before; only its answer is still that of all data.
+    from before; only its answer is still that of all data. Where data are kept, successes after a restart are
+    judged against what came after it: the best of all data would call every step of a new region a failure.
 
     Attributes:
         region: the trust region now.
@@ -65,6 +66,7 @@ class TrustRegionMethod(ModelBased):
         self._fresh = True  # no batch was chosen since the last design
         self._open_ids: list[int] = []
         self._unjudged: list[int] = []
+        self._since = 0  # id of the first evaluation after the last restart
 
     @abstractmethod
     def center(self, y: Array) -> int:
@@ -117,6 +119,7 @@ class TrustRegionMethod(ModelBased):
             "model": self._builder.state(),
             "batch": self._open_ids,
             "unjudged": self._unjudged,
+            "since": self._since,
             "included": self.archive.n_included,
             **({"starts": self._starts, "fresh": self._fresh} if self.forgets else {}),
         }
@@ -129,6 +132,7 @@ class TrustRegionMethod(ModelBased):
         self._builder.restore(state["model"])
         self._open_ids, self._unjudged = list(state["batch"]), list(state["unjudged"])
         self.archive.n_included = state["included"]
+        self._since = state.get("since", 0)  # run files of before judge against all data
         self._starts = list(state.get("starts", [0]))
         self._fresh = state.get("fresh", self.iteration == 0)
 
@@ -154,11 +158,14 @@ class TrustRegionMethod(ModelBased):
         if began:
             self._record("start", self.region.length)
         else:
-            fresh = np.isin(ids, ended)
-            success = bool(fresh.any()) and self.succeeded(self.archive.y[ids], fresh)
+            judged = ids[(ids >= self._since) | np.isin(ids, ended)]
+            fresh = np.isin(judged, ended)
+            success = bool(fresh.any()) and self.succeeded(self.archive.y[judged], fresh)
             self.region, changes = self.region.judged(success, self.rules)
             for kind, length in changes:
                 self._record(kind, length)
+                if kind == "restart":
+                    self._since = self.archive.size
             if self.forgets and changes[-1][0] == "restart":
                 self._begin_again()
                 return

@@ -22,8 +22,8 @@ class HdSafeBo(TrustRegionMethod):
     options: HdsafeboOptions
 
     def center(self, y: Array) -> int:
-        """Return the best safe point, else the one of least objective."""
-        if self.setup.terms.feasible(y).any():
+        """Return the best safe point, else the one of least violation or objective."""
+        if self.options.unsafe_center == "violation" or self.setup.terms.feasible(y).any():
             return self.setup.terms.best(y)
         return int(np.where(np.isnan(y[:, 0]), np.inf, y[:, 0]).argmin())
 

@@ -76,13 +76,17 @@ class HdsafeboOptions(RegionOptions):
     Attributes:
         beta: a candidate is kept while ``mean - beta * std`` of every constraint is feasible. The bound
             that takes effect in the published code is 4.
+        unsafe_center: where the region is centered while no point is safe: the least ``violation`` or,
+            as in the published code, the least ``objective``.
     """
 
     beta: float = 2.0  # paper, Table 1
+    unsafe_center: str = "violation"  # paper, "Initialization and Protocol"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         number("options, beta", self.beta, least=0.0)
+        choice("options, unsafe_center", self.unsafe_center, ("violation", "objective"))
 
 
 @dataclass(frozen=True)

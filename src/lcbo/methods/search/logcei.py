@@ -7,6 +7,7 @@ import math
 import numpy as np
 from torch import Tensor
 
+from lcbo.acquisition.improvement import LogConstrainedImprovement
 from lcbo.acquisition.maximize import AcquisitionFunction
 from lcbo.acquisition.noisy_improvement import (
     DRAWN_COUNT,
@@ -16,17 +17,17 @@ from lcbo.acquisition.noisy_improvement import (
     normal_numbers,
 )
 from lcbo.methods.protocol import Array, Setup
-from lcbo.methods.search.cei import Cei
+from lcbo.methods.search.base import GlobalSearch
 from lcbo.methods.search.options import LogceiOptions
 from lcbo.models.border import to_array
 from lcbo.models.builder import Model
 from lcbo.models.gp import BatchedGP
-from lcbo.models.moments import DrawnPredictor
+from lcbo.models.moments import DrawnPredictor, Predictor
 from lcbo.random import generator
 from lcbo.terms import Terms
 
 
-class LogCei(Cei):
+class LogCei(GlobalSearch):
     """Improves on an incumbent that is drawn, too; while none is plausible, seeks feasibility alone."""
 
     def __init__(self, setup: Setup, options: LogceiOptions) -> None:
@@ -34,6 +35,10 @@ class LogCei(Cei):
         self.options = options
         self._candidates = Incumbents([], math.inf)
         self._baseline: Tensor | None = None
+
+    def acquisition(self, predictor: Predictor, terms: Terms, best: float | None) -> AcquisitionFunction:
+        """Return the logarithm of constrained improvement, or of the probability of feasibility."""
+        return LogConstrainedImprovement(predictor, terms, best)
 
     def _patience(self) -> int:
         return max(self._fit_every, math.ceil(self.options.fit_growth * self._builder.n_fitted))

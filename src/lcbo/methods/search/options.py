@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lcbo.checks import MOST_POINTS, above_zero, choice, integer, mapping, number
+from lcbo.checks import MOST_POINTS, above_zero, choice, integer, mapping, number, truth
 from lcbo.models.options import LENGTHSCALE_PRIORS, TRANSFORMS, LearnedModelOptions
 from lcbo.steps.schedules import Growth, Schedule, at
 
@@ -46,6 +46,22 @@ class GlobalOptions(LearnedModelOptions):
                 integer(argument, value, least=2 if name == "raw" else 1, most=MOST_POINTS)
         choice("options, lengthscale_prior", self.lengthscale_prior, LENGTHSCALE_PRIORS)
         choice("options, transforms", self.transforms, TRANSFORMS)
+
+
+@dataclass(frozen=True)
+class CeiOptions(GlobalOptions):
+    """Options of `cei`.
+
+    Attributes:
+        log: climb the logarithm of the acquisition. Both have the same maximizer, but far from good points
+            the acquisition itself and its slope are 0 in floating point, and a climb stays where it starts.
+    """
+
+    log: bool = True  # paper is silent; Gardner et al. have no logarithm
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        truth("options, log", self.log)
 
 
 @dataclass(frozen=True)

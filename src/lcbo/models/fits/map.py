@@ -167,6 +167,37 @@ class RestartedFit(MapFit):
         return unpack(packed, warm, noise)
 
 
+@dataclass(frozen=True)
+class AdamFit(MapFit):
+    """A fixed number of Adam steps on the same density, wherever they lead (authors' code).
+
+    They are taken in ``v = ln(e^theta - 1)``, which maps positive parameters to the line by a softplus.
+
+    Attributes:
+        steps: of Adam, decay rates 0.9 and 0.999.
+        rate: Adam's learning rate.
+    """
+
+    steps: int = 50
+    rate: float = 0.1
+
+    def __call__(self, data: Data, start: Hyperparameters) -> Hyperparameters:
+        """Walk from ``start``; bounds are kept by clipping."""
+        noise = self.noise_prior is not None
+        low, high = to_tensor(np.exp(self.box(start)), start.outputscale).T
+        theta = pack(start, noise).exp()
+        first, second = torch.zeros_like(theta), torch.zeros_like(theta)
+        for t in range(1, self.steps + 1):
+            _, slope = log_posterior(data, unpack(theta.log(), start, noise), self)
+            ascent = slope / theta * -torch.expm1(-theta)  # d theta / dv = 1 - e^-theta
+            first = 0.9 * first + 0.1 * ascent
+            second = 0.999 * second + 0.001 * ascent.square()
+            scale = (second / (1.0 - 0.999**t)).sqrt() + 1e-8
+            v = theta + torch.log(-torch.expm1(-theta)) + self.rate / (1.0 - 0.9**t) * first / scale
+            theta = torch.nn.functional.softplus(v, threshold=500.0).clamp(low, high)
+        return unpack(theta.log(), start, noise)
+
+
 def pack(hyper: Hyperparameters, noise: bool) -> Tensor:
     """Log parameters as ``B x p``: lengthscales, outputscale, then noise when it is learned."""
     parts = [hyper.lengthscale, hyper.outputscale[:, None]]
