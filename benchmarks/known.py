@@ -14,6 +14,7 @@ import numpy as np
 from scipy.optimize import LinearConstraint
 
 import lcbo
+from benchmarks.quality import seeds_of
 from lcbo.types import Array
 
 D = 12
@@ -82,7 +83,7 @@ def truss() -> Case:
 def main() -> None:
     """Print medians of the best feasible value, stated and modeled, and how many points broke a condition."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=seeds_of, default="0-2", help="such as 0-4")
     parser.add_argument("--budget", type=int, default=150)
     parser.add_argument("--method", default="lcbo")
     parser.add_argument("--only", default="")
@@ -95,7 +96,7 @@ def main() -> None:
             stated: dict[str, Any] = {"known": case.known} if way == "known" else {}
             constraints = case.constraints + ([] if way == "known" else case.modeled)
             values, broken = [], 0
-            for seed in range(given.seeds):
+            for seed in given.seeds:
                 result = lcbo.minimize(
                     case.fun,
                     case.bounds,
@@ -113,7 +114,7 @@ def main() -> None:
             listed = " ".join(f"{value:.8g}" for value in values)
             print(
                 f"{make.__name__:14s} {way:8s} median {statistics.median(values):.8g} ({listed}), "
-                f"{broken} of {given.seeds * given.budget} evaluations broke a condition",
+                f"{broken} of {len(given.seeds) * given.budget} evaluations broke a condition",
                 flush=True,
             )
 
