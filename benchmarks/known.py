@@ -1,6 +1,6 @@
 """Three problems with conditions on the inputs: stated as known, and modeled like any other constraint.
 
-Run: python benchmarks/known.py [--seeds 3] [--budget 150] [--method lcbo] [--only mixture]
+Run: python benchmarks/known.py [--seeds 0-2] [--budget 150] [--method lcbo] [--only mixture]
 """
 
 from __future__ import annotations
