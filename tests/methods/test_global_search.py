@@ -251,7 +251,7 @@ def test_the_answer_trusts_the_model_that_was_transformed(transforms: str) -> No
     [
         ({"optimizer": "sgd"}, "optimizer: expected 'adam' or 'lbfgs'; got 'sgd'"),
         ({"kernel": "linear"}, "kernel: expected 'rbf' or 'matern52'; got 'linear'"),
-        ({"lengthscale_prior": "flat"}, "lengthscale_prior: expected 'paper' or 'dimension'"),
+        ({"lengthscale_prior": "none"}, "lengthscale_prior: expected 'paper' or 'dimension' or 'flat'"),
         ({"fit": "lattice"}, "fit: expected 'map' or 'fixed'"),
         ({"fit_every": 0}, "fit_every: expected an integer of at least 1"),
         ({"ard": 1}, "ard: expected True or False"),

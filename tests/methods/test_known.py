@@ -12,7 +12,12 @@ from lcbo.methods import registry
 
 SEARCH = {"optimizer_options": {"starts": 2, "steps": 4}, "fit_every": 100}
 REGION = {"n_candidates": 64, "batch": 3, "fit_every": 100}
-QUICK = {"cei": SEARCH, "epbo": SEARCH, "scbo": REGION, "hdsafebo": REGION}
+QUICK = {
+    **dict.fromkeys(("cei", "cei-plain", "epbo"), SEARCH),
+    "logcei": SEARCH | {"n_draws": 2, "fit": "fixed"},
+    **dict.fromkeys(("scbo", "scbo-original", "hdsafebo"), REGION),
+    "furbo": REGION | {"inspectors_per_dim": 20, "fit": "fixed"},
+}
 SHARES = {name: (0.0, 1.0) for name in "abcde"}
 MIXED = {
     "a": Variable(0.01, 1.0, log=True),
