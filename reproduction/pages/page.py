@@ -123,7 +123,7 @@ def _readings_differ(results: Results, task: str) -> Comparison:
 
 def _listed(pairs: Sequence[tuple[str, Comparison]]) -> str:
     run = [f"{view(task).title.rpartition(',')[0]} {effect(pair)}" for task, pair in pairs if pair.n]
-    return "; ".join(run) or "(not all are run yet)"
+    return "; ".join(run) or "not all are run yet"
 
 
 def _names(titles: Sequence[str]) -> str:

@@ -32,7 +32,7 @@ def findings(results: Results) -> str:
     words = {word: sum(_word(one) == word for one in judged) for word in (AGREE, CONTRADICTED, UNDECIDED)}
     return (
         "Against the strongest of the paper's four rivals on its real tasks, LCBO as its authors' code has "
-        f"it leads by {code}, and as the paper's text has it by {text} (median over seeds, 95 % interval).\n"
+        f"it leads by: {code}; as the paper's text has it by: {text} (median over seeds, 95 % interval).\n"
         f"Of {len(judged)} claims of the paper {words[AGREE]} are confirmed, {words[CONTRADICTED]} "
         f"contradicted and {words[UNDECIDED]} undecided so far, each in the better of the two readings."
     )
