@@ -34,6 +34,7 @@ from lcbo.methods.decision import (
 )
 from lcbo.methods.protocol import Belief, Call, Forecast, Method, Outcome, Proposal
 from lcbo.methods.shortlist import after, best_observed, between, distinct, ladder
+from lcbo.methods.wrapper import Wrapper
 from lcbo.models.repeats import Repeats
 from lcbo.scaling import Scaling
 from lcbo.types import Array
@@ -46,7 +47,7 @@ SURE = 1.0 - 1e-4  # an output that is feasible with this probability needs none
 Said = TypeVar("Said")
 
 
-class Confirmed(Method):
+class Confirmed(Wrapper):
     """A method whose last proposals confirm its answer, where there is noise.
 
     Args:
@@ -56,8 +57,7 @@ class Confirmed(Method):
     """
 
     def __init__(self, method: Method, share: float, demand: Demand) -> None:
-        self.method = method
-        self.setup = method.setup
+        super().__init__(method)
         self._share = share
         self._demand = demand
         self._archive = Archive(self.setup.dim, self.setup.n_outputs)  # of everything, by id
@@ -68,11 +68,6 @@ class Confirmed(Method):
         self._made_at = -1  # proposals of the method when the shortlist was made
         # Belief about the shortlist before its evaluations, and how much the method had been told then.
         self._prior: tuple[int, Forecast, Array] | None = None
-
-    @property
-    def diagnostics(self) -> Sequence[Any]:  # type: ignore[override]
-        """What happened inside the method."""
-        return self.method.diagnostics
 
     def include(self, u: Array, y: Array | None) -> int:
         """Take a point evaluated elsewhere into the data and return the id it got."""
@@ -105,30 +100,10 @@ class Confirmed(Method):
         if own is not None:
             self.method.measured(own, sem)
 
-    def recommend(self) -> Array | None:
-        """Return the point the method believes best."""
-        return self.method.recommend()
-
-    def candidates(self) -> Array | None:
-        """Return the points the method can vouch for."""
-        return self.method.candidates()
-
-    def forecast(self, u: Array, joint: bool = False) -> Forecast | None:
-        """Return the belief of the method's model at points."""
-        return self.method.forecast(u, joint)
-
     def descents(self) -> Sequence[int]:
         """Return where the descents of the method begin."""
         begun = self.method.descents()
         return [id for id, own in enumerate(self._own_ids) if own in begun] or [0]
-
-    def remarks(self) -> Sequence[str]:
-        """Return what the method learned about the problem."""
-        return self.method.remarks()
-
-    def surrogate(self) -> Any:
-        """Return the method's model and its frame."""
-        return self.method.surrogate()
 
     def belief(self, u: Array) -> Belief | None:
         """Return the belief of the method's model at a point; values as confirmed where they are."""
@@ -142,10 +117,6 @@ class Confirmed(Method):
         """Return the shortlist as far as it was evaluated; before that, what the model says."""
         confirmed = self._confirmed()
         return prospects_of(self.method, self._demand) if confirmed is None else confirmed
-
-    def info(self) -> Mapping[str, float]:
-        """Return the numbers of the method."""
-        return self.method.info()
 
     def state(self) -> dict[str, Any] | None:
         """Return the method's state and the shortlist; ``None`` where the method is replayed."""
@@ -170,11 +141,6 @@ class Confirmed(Method):
         self.method.restore(state, theirs)
         self._shortlist = np.array(state["confirm"]["shortlist"]).reshape(-1, self.setup.dim)
         self._made_at = state["confirm"]["made_at"]
-
-    def extend(self, budget: int | None) -> None:
-        """Take note of a new budget; the confirmation gets its share of it."""
-        self.method.extend(budget)
-        self.setup = self.method.setup
 
     def _kept(self) -> int:
         """How many evaluations of the budget are still kept for the confirmation."""

@@ -10,11 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lcbo.methods.protocol import Array, Belief, Call, Forecast, Method, Outcome, Proposal
+from lcbo.methods.protocol import Array, Call, Method, Outcome, Proposal
+from lcbo.methods.wrapper import Wrapper
 
 
-class Restarted(Method):
+class Restarted(Wrapper):
     """Stands between a run and its new method and translates ids and iterations.
+
+    The method's state is all of it: the numbers follow from the calls.
 
     Args:
         method: the new method, which knows nothing yet.
@@ -24,17 +27,11 @@ class Restarted(Method):
     """
 
     def __init__(self, method: Method, first: int, iteration: int, waiting: Mapping[int, Array]) -> None:
-        self.method = method
-        self.setup = method.setup
+        super().__init__(method)
         self._next = first
         self._before = iteration
         self._waiting = dict(waiting)
         self._own: dict[int, int] = {}  # by id in the run, that of the method
-
-    @property
-    def diagnostics(self) -> Sequence[Any]:  # type: ignore[override]
-        """What happened inside the method."""
-        return self.method.diagnostics
 
     def bring(self, u: Array, outcome: Outcome) -> None:
         """Take an evaluation of before into the data."""
@@ -63,43 +60,15 @@ class Restarted(Method):
         else:
             self.bring(self._waiting.pop(outcome.id), outcome)
 
-    def recommend(self) -> Array | None:
-        """Return the point the method believes best."""
-        return self.method.recommend()
-
-    def belief(self, u: Array) -> Belief | None:
-        """Return the method's belief at a point."""
-        return self.method.belief(u)
-
-    def candidates(self) -> Array | None:
-        """Return the points the method can vouch for."""
-        return self.method.candidates()
-
-    def forecast(self, u: Array, joint: bool = False) -> Forecast | None:
-        """Return the belief of the method's model at points."""
-        return self.method.forecast(u, joint)
-
     def descents(self) -> Sequence[int]:
         """Return where the descents of the method begin, by the ids of the run."""
         begun = self.method.descents()
         return sorted(id for id, own in self._own.items() if own in begun) or [0]
 
-    def remarks(self) -> Sequence[str]:
-        """Return what the method learned about the problem."""
-        return self.method.remarks()
-
-    def surrogate(self) -> Any:
-        """Return the method's model and its frame."""
-        return self.method.surrogate()
-
     def info(self) -> Mapping[str, float]:
         """Return the numbers of the method, with the iteration of the run."""
         numbers = self.method.info()
         return {**numbers, "iteration": numbers["iteration"] + self._before}
-
-    def state(self) -> dict[str, Any] | None:
-        """Return the method's state; the numbers follow from the calls."""
-        return self.method.state()
 
     def restore(self, state: Mapping[str, Any], calls: Sequence[Call]) -> None:
         """Go on from a state: the method gets its calls by its own numbers."""
@@ -114,11 +83,6 @@ class Restarted(Method):
                 theirs.append(Proposal(own, self._waiting.pop(call.id), "data", 0))
             theirs.append(replace(call, id=own))
         self.method.restore(state, theirs)
-
-    def extend(self, budget: int | None) -> None:
-        """Take note of a new budget."""
-        self.method.extend(budget)
-        self.setup = self.method.setup
 
     def _numbered(self, proposal: Proposal) -> Proposal:
         id, self._next = self._next, self._next + 1
