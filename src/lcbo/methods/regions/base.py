@@ -9,13 +9,12 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from lcbo.methods.base.archive import PENDING
+from lcbo.methods.base.batches import ModelBatches
 from lcbo.methods.base.builders import growing_builder
-from lcbo.methods.base.model_based import ModelBased
 from lcbo.methods.base.transforms import TRANSFORMS, Transform
 from lcbo.methods.protocol import Array, Call, Proposal, Setup
 from lcbo.methods.regions.options import RegionOptions
@@ -29,7 +28,7 @@ from lcbo.terms import Terms
 LEAST_GAIN = 1e-3  # of the best value: a smaller improvement is no success
 
 
-class TrustRegionMethod(ModelBased):
+class TrustRegionMethod(ModelBatches):
     """The state machine: initial design, then batches chosen in the region around the best point.
 
     A batch is judged when all of it is told. Points asked for beyond it are judged with the first batch that
@@ -64,7 +63,6 @@ class TrustRegionMethod(ModelBased):
         self.sampler = SAMPLERS[options.sampler]
         self._starts = [0]  # first id of every descent
         self._fresh = True  # no batch was chosen since the last design
-        self._open_ids: list[int] = []
         self._unjudged: list[int] = []
         self._since = 0  # id of the first evaluation after the last restart
 
@@ -82,18 +80,8 @@ class TrustRegionMethod(ModelBased):
     ) -> Tensor:
         """Return ``count x d`` points of the region around ``center``."""
 
-    @torch.inference_mode()
-    def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:
-        """Return new proposals without blocking; see the protocol."""
-        if not self._queue and not (self.archive.status[self._open_ids] == PENDING).any():
-            self._advance()
-        points, further = self._take(n, most)
-        proposals = [self._propose(u, role) for u, role in points]
-        self._open_ids += [proposal.id for proposal in proposals]
-        if further:
-            chosen = self._uniform if self._fresh else self._chosen
-            proposals += [self._propose(u, "explore") for u in chosen(further)]
-        return proposals
+    def _beyond(self, count: int) -> Array:
+        return self._uniform(count) if self._fresh else self._chosen(count)
 
     @property
     def _fitted(self) -> bool:

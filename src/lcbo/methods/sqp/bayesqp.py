@@ -7,15 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 from scipy.special import ndtri
 from scipy.stats import qmc
 
 from lcbo.acquisition.box import within_ball
 from lcbo.acquisition.thompson import picks
-from lcbo.methods.base.archive import PENDING, TOLD
+from lcbo.methods.base.archive import TOLD
+from lcbo.methods.base.batches import ModelBatches
 from lcbo.methods.base.builders import growing_builder
-from lcbo.methods.base.model_based import ModelBased
 from lcbo.methods.base.transforms import TRANSFORMS
 from lcbo.methods.protocol import Array, Call, Proposal, Setup
 from lcbo.methods.sqp.options import BayesqpOptions
@@ -29,7 +28,7 @@ NOISE_BOUNDS = (1e-6, 1e-1)  # authors' code
 SHORTEST = 1e-4  # a shorter step from which something feasible is known ends a descent
 
 
-class BayeSqp(ModelBased):
+class BayeSqp(ModelBatches):
     """Iterations of samples around the iterate, a subproblem, and a line search of a few trials.
 
     It begins at the best point of the initial design. The phases are ``design``, ``samples`` and ``search``:
@@ -52,22 +51,16 @@ class BayeSqp(ModelBased):
         self.multipliers = np.zeros(len(setup.terms))
         self._phase = "design"
         self._trials: list[int] = []
-        self._open_ids: list[int] = []
         self._starts = [0]
 
-    @torch.inference_mode()
-    def ask(self, n: int | None = None, most: int | None = None) -> list[Proposal]:
-        """Return new proposals without blocking; see the protocol."""
-        if not self._queue and not (self.archive.status[self._open_ids] == PENDING).any():
-            self._advance()
-        points, further = self._take(n, most)
-        proposals = [self._propose(u, role) for u, role in points]
-        self._open_ids += [proposal.id for proposal in proposals]
-        self._trials += [proposal.id for proposal in proposals if proposal.role == "iterate"]
-        if further:
-            chosen = self._uniform if self._phase == "design" else self._around
-            proposals += [self._propose(u, "explore") for u in chosen(further)]
-        return proposals
+    def _propose(self, u: Array, role: str) -> Proposal:
+        proposal = super()._propose(u, role)
+        if role == "iterate":
+            self._trials.append(proposal.id)
+        return proposal
+
+    def _beyond(self, count: int) -> Array:
+        return self._uniform(count) if self._phase == "design" else self._around(count)
 
     @property
     def _fitted(self) -> bool:
