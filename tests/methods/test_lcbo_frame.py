@@ -12,9 +12,10 @@ import torch
 from lcbo.methods.base.archive import Archive
 from lcbo.methods.lcbo.evidence import POWERS
 from lcbo.methods.lcbo.frame import LEAST_WIDTH, SHIFT, UNIFORM_SPREAD, Frame, Warp
-from lcbo.methods.lcbo.local_model import LocalModel, Window
+from lcbo.methods.lcbo.local_model import LocalModel
 from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.lcbo.regime import NoiseRegime
+from lcbo.methods.lcbo.window import Window
 from lcbo.models.builder import WindowBuilder
 from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.repeats import Repeats

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from lcbo.methods.base.archive import Archive
-from lcbo.methods.lcbo.local_model import Window
 from lcbo.methods.lcbo.method import STEPS
 from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.lcbo.regime import CLEARLY_NOISY, BatchSizes, NoiseRegime, retreat
+from lcbo.methods.lcbo.window import Window
 from lcbo.methods.protocol import Setup
 from lcbo.models.repeats import Repeats
 from lcbo.steps.step import Iterate, Step

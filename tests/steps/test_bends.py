@@ -138,7 +138,7 @@ def test_modeled_bends_are_second_differences_of_the_mean(kernel: str) -> None:
     gp = BatchedGP(data, Hyperparameters(length, 1.3 * one, 0.05 * one, 0.0 * one, kernel))
     x, width, trust = rng.random(4), 0.4, 0.7
     terms = Terms((Term(1, 1.0, 0.0), Term(2, -1.0, 0.0), Term(2, 1.0, 0.0)))
-    bends = ModeledBends(gp, torch.tensor(x), width, terms, trust).with_straight()
+    bends = ModeledBends(gp, torch.tensor(x), width, terms, trust, straight=1)
 
     def values(step: np.ndarray) -> np.ndarray:
         mean = gp.mean(torch.tensor((x + step / width)[None]))[:, 0].numpy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from torch import Tensor
@@ -37,7 +37,8 @@ class ModeledBends(Bends):
     def along(self, step: Array) -> Array:
         """Return ``s' H_i s`` of every term for a step of the working cube, ``T``."""
         bends = self.gp.mean_bend(self.x, to_tensor(step / self.width, self.x))
-        return self._all(self.trust * self.terms.sign * to_array(bends)[self.terms.rows])
+        modeled = self.trust * self.terms.sign * to_array(bends)[self.terms.rows]
+        return np.append(modeled, np.zeros(self.straight))
 
     def weighed(self, weights: Array) -> Array:
         """Return ``sum_i w_i H_i`` in the working cube, ``d x d``."""
@@ -48,10 +49,3 @@ class ModeledBends(Bends):
         total = np.bincount(place, signed[pressed], minlength=len(outputs))
         hessian: Array = self.trust / self.width**2 * np.tensordot(total, hessians, 1)
         return hessian
-
-    def with_straight(self) -> ModeledBends:
-        """Return the same with one more term that does not bend."""
-        return replace(self, straight=self.straight + 1)
-
-    def _all(self, values: Array) -> Array:
-        return np.append(values, np.zeros(self.straight))

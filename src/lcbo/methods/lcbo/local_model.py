@@ -1,8 +1,7 @@
-"""The window of recent evaluations, the model of it in its frame, and what that says at the iterate."""
+"""The model of the window in its frame, and what that says at the iterate."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
@@ -14,13 +13,12 @@ from torch import Tensor
 
 from lcbo.methods.base.archive import FAILED, TOLD, Archive
 from lcbo.methods.base.recommend import believed, forecast, recommended, standardized_terms
-from lcbo.methods.lcbo.basins import Basins
 from lcbo.methods.lcbo.curvature import ModeledBends
 from lcbo.methods.lcbo.evidence import KERNELS, PLAIN, Choice, chosen
 from lcbo.methods.lcbo.failures import wall
 from lcbo.methods.lcbo.frame import Frame
 from lcbo.methods.lcbo.options import LcboOptions
-from lcbo.methods.lcbo.regime import NoiseRegime
+from lcbo.methods.lcbo.window import Window
 from lcbo.methods.protocol import Belief, Forecast
 from lcbo.models.border import to_array, to_tensor
 from lcbo.models.builder import Model, WindowBuilder
@@ -35,39 +33,7 @@ if TYPE_CHECKING:
     from lcbo.problem.domain import Domain
 
 EVIDENCE_POINTS = 4, 200  # per variable, and at most: what warp and kernel are chosen on
-LEAST_WINDOW = 12  # evaluations, for problems of few variables
 EARLY = 8  # evaluations per variable until which they are chosen twice as often
-
-
-class Window:
-    """The ``window * d`` most recent evaluations of a basin, 2 to ``window_limit`` of them."""
-
-    def __init__(self, dim: int, options: LcboOptions, regime: NoiseRegime, basins: Basins) -> None:
-        self._dim = dim
-        self._options = options
-        self.regime = regime
-        self._basins = basins
-
-    @property
-    def since(self) -> int:
-        """Id of the first evaluation of the present basin."""
-        return self._basins.starts[-1]
-
-    @property
-    def size(self) -> int | None:
-        """Its length; ``None`` for all."""
-        window, limit = self._options.window, self._options.window_limit
-        if window is None:
-            return None
-        if isinstance(window, str):
-            size = max(math.ceil(self.regime.window * self._dim), LEAST_WINDOW)
-        else:
-            size = math.ceil(window * self._dim)
-        return max(size if limit is None else min(size, limit), 2)
-
-    def __call__(self, archive: Archive) -> NDArray[np.intp]:
-        """Return the ids of the evaluations in the window, oldest first."""
-        return archive.recent(self.size, self.since)
 
 
 @dataclass(frozen=True)
@@ -231,10 +197,11 @@ class LocalModel:
             equality=terms.equality,
             scale=scaling.std[rows],
             noise=self.noise()[rows],
-            **(self._curvature(x) if self._options.step == "linearized" else {}),
             limits=self._limits(z),
         )
-        return self._walled(local) if self._options.avoid_failures else local
+        if self._options.avoid_failures:
+            local = self._walled(local)
+        return self._bent(local, x) if self._options.step == "linearized" else local
 
     def _limits(self, z: Array) -> tuple[Array, Array] | None:
         """Known conditions linearized at a point of the working cube, over the lengths of their slopes."""
@@ -246,17 +213,18 @@ class LocalModel:
         norms = np.maximum(np.linalg.norm(slopes, axis=1), 1e-300)
         return values / norms, slopes / norms[:, None]
 
-    def _curvature(self, x: Tensor) -> dict[str, Any]:
-        """Second derivatives of the means in the working cube, trusted where there is no noise.
+    def _bent(self, local: LocalPosterior, x: Tensor) -> LocalPosterior:
+        """Add second derivatives of the means in the working cube, trusted where there is no noise.
 
         From noisy values they are mostly the way a stationary model goes back to its mean.
         """
         assert self.now is not None
         gp, width, trust = self.now.gp, self.frame.width, 1.0 - self._window.regime.level
         if trust <= 0.0:
-            return {}
+            return local
         hessian = trust / width**2 * to_array(gp.outputs(slice(1)).mean_hessian(x)[0])
-        return {"hessian": hessian, "bends": ModeledBends(gp, x, width, self._terms, trust)}
+        bends = ModeledBends(gp, x, width, self._terms, trust, len(local.values) - len(self._terms))
+        return replace(local, hessian=hessian, bends=bends)
 
     def _walled(self, local: LocalPosterior) -> LocalPosterior:
         """Add the wall behind which evaluations fail as one more inequality, known exactly."""
@@ -275,7 +243,6 @@ class LocalModel:
             equality=np.append(local.equality, False),
             scale=np.append(local.scale, 1.0),
             noise=None if local.noise is None else np.append(local.noise, 0.0),
-            bends=local.bends.with_straight() if isinstance(local.bends, ModeledBends) else None,
         )
 
     def doubt(self, z: Array) -> None:

@@ -16,9 +16,10 @@ from lcbo.methods.lcbo.basins import Basins
 from lcbo.methods.lcbo.evidence import PLAIN
 from lcbo.methods.lcbo.exploration import Exploration, make_explorer
 from lcbo.methods.lcbo.integers import Integers
-from lcbo.methods.lcbo.local_model import LocalModel, Window
+from lcbo.methods.lcbo.local_model import LocalModel
 from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.lcbo.regime import BatchSizes, NoiseRegime, retreat
+from lcbo.methods.lcbo.window import Window
 from lcbo.methods.protocol import Array, Belief, Call, Forecast, Proposal, Setup
 from lcbo.models.repeats import Repeats
 from lcbo.steps.landing import Landing

@@ -1,0 +1,46 @@
+"""The window of recent evaluations."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcbo.methods.base.archive import Archive
+from lcbo.methods.lcbo.basins import Basins
+from lcbo.methods.lcbo.options import LcboOptions
+from lcbo.methods.lcbo.regime import NoiseRegime
+
+LEAST_WINDOW = 12  # evaluations, for problems of few variables
+
+
+class Window:
+    """The ``window * d`` most recent evaluations of a basin, 2 to ``window_limit`` of them."""
+
+    def __init__(self, dim: int, options: LcboOptions, regime: NoiseRegime, basins: Basins) -> None:
+        self._dim = dim
+        self._options = options
+        self.regime = regime
+        self._basins = basins
+
+    @property
+    def since(self) -> int:
+        """Id of the first evaluation of the present basin."""
+        return self._basins.starts[-1]
+
+    @property
+    def size(self) -> int | None:
+        """Its length; ``None`` for all."""
+        window, limit = self._options.window, self._options.window_limit
+        if window is None:
+            return None
+        if isinstance(window, str):
+            size = max(math.ceil(self.regime.window * self._dim), LEAST_WINDOW)
+        else:
+            size = math.ceil(window * self._dim)
+        return max(size if limit is None else min(size, limit), 2)
+
+    def __call__(self, archive: Archive) -> NDArray[np.intp]:
+        """Return the ids of the evaluations in the window, oldest first."""
+        return archive.recent(self.size, self.since)
