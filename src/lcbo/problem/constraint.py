@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -165,3 +166,26 @@ def _parsed(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def outcome_names(objective: Objective, constraints: Sequence[Constraint]) -> tuple[str, ...]:
+    """Return the objective's name and every constrained name once.
+
+    A side may be stated only once, and some value must meet both.
+    """
+    sides: set[tuple[str, str]] = set()
+    limits: dict[str, list[Constraint]] = {}
+    for c in constraints:
+        if c.name == objective.name:
+            raise ArgumentError("constraints", "outcomes other than the objective", f"{c.name!r} as both")
+        stated = {side for side in ("lb", "ub") if getattr(c, side) is not None or c.eq is not None}
+        if any((c.name, side) in sides for side in stated):
+            raise ArgumentError("constraints", "each outcome bounded once per side", f"{c.name!r} twice")
+        sides.update((c.name, side) for side in stated)
+        limits.setdefault(c.name, []).append(c)
+    for same in limits.values():
+        low, high = max(c.interval[0] for c in same), min(c.interval[1] for c in same)
+        if low >= high:
+            expected = "limits that leave an outcome room (for a single value use eq and tol)"
+            raise ArgumentError("constraints", expected, " and ".join(map(str, same)))
+    return (objective.name, *dict.fromkeys(c.name for c in constraints))

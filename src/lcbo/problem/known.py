@@ -136,7 +136,7 @@ def read_known(known: Any, variables: Sequence[str], named: bool, integer: Itera
     """Return what the user or a run file states as known; conditions that were read before as they are."""
     if isinstance(known, Conditions):
         return known
-    if isinstance(known, str | Known) or _is_linear(known):
+    if isinstance(known, str | Known) or is_linear_constraint(known):
         known = [known]
     if isinstance(known, Mapping) or not isinstance(known, Iterable):
         raise ArgumentError("known", f"a list: each {ACCEPTED}", described(known))
@@ -148,7 +148,7 @@ def read_known(known: Any, variables: Sequence[str], named: bool, integer: Itera
             part = _from_function(entry, variables, named, integer)
         elif isinstance(entry, Mapping):
             part = _from_file(entry, variables)
-        elif _is_linear(entry):
+        elif is_linear_constraint(entry):
             part = _from_scipy(entry, variables)
         else:
             raise ArgumentError("known", ACCEPTED, described(entry))
@@ -162,7 +162,7 @@ def read_known(known: Any, variables: Sequence[str], named: bool, integer: Itera
     return found
 
 
-def _is_linear(value: object) -> bool:
+def is_linear_constraint(value: object) -> bool:
     """Return whether a value has the form of a SciPy ``LinearConstraint``."""
     return all(hasattr(value, name) for name in ("A", "lb", "ub"))
 

@@ -18,8 +18,8 @@ import numpy as np
 from lcbo.checks import is_number, number, truth
 from lcbo.errors import ArgumentError, OutcomeError
 from lcbo.problem.calling import ByName, OneByOne, split, takes_seed
-from lcbo.problem.constraint import Constraint, Objective
-from lcbo.problem.known import read_known
+from lcbo.problem.constraint import Constraint, Objective, outcome_names
+from lcbo.problem.known import is_linear_constraint, read_known
 from lcbo.problem.scipy import ConstraintFunction, is_nonlinear_constraint
 from lcbo.problem.space import Space
 from lcbo.problem.variable import Variable, read_variables
@@ -130,7 +130,7 @@ class Problem(Displayed):
         if not isinstance(self.objective, Objective):
             raise ArgumentError("objective", "an outcome name or an Objective", described(objective))
         self.constraints, functions = _read_constraints(constraints, lambda: self.middle)
-        self.outcomes = _outcome_names(self.objective, self.constraints)
+        self.outcomes = outcome_names(self.objective, self.constraints)
         if shared := set(self.variables) & set(self.outcomes):
             raise ArgumentError("bounds", "variable names other than the outcomes'", sorted(shared))
         truth("deterministic", deterministic)
@@ -390,33 +390,10 @@ def _read_constraints(
             read += functions[-1].constraints
         else:
             expected = "a Constraint, a text such as 'stress <= 40000' or a SciPy NonlinearConstraint"
-            if all(hasattr(entry, name) for name in ("A", "lb", "ub")):
+            if is_linear_constraint(entry):
                 expected += " (a LinearConstraint on the variables is known=[...])"
             raise ArgumentError("constraints", expected, described(entry))
     return tuple(read), functions
-
-
-def _outcome_names(objective: Objective, constraints: Sequence[Constraint]) -> tuple[str, ...]:
-    """Return the objective's name and every constrained name once.
-
-    A side may be stated only once, and some value must meet both.
-    """
-    sides: set[tuple[str, str]] = set()
-    limits: dict[str, list[Constraint]] = {}
-    for c in constraints:
-        if c.name == objective.name:
-            raise ArgumentError("constraints", "outcomes other than the objective", f"{c.name!r} as both")
-        stated = {side for side in ("lb", "ub") if getattr(c, side) is not None or c.eq is not None}
-        if any((c.name, side) in sides for side in stated):
-            raise ArgumentError("constraints", "each outcome bounded once per side", f"{c.name!r} twice")
-        sides.update((c.name, side) for side in stated)
-        limits.setdefault(c.name, []).append(c)
-    for same in limits.values():
-        low, high = max(c.interval[0] for c in same), min(c.interval[1] for c in same)
-        if low >= high:
-            expected = "limits that leave an outcome room (for a single value use eq and tol)"
-            raise ArgumentError("constraints", expected, " and ".join(map(str, same)))
-    return (objective.name, *dict.fromkeys(c.name for c in constraints))
 
 
 def _read_noise(noise: Any, deterministic: bool, outcomes: tuple[str, ...]) -> dict[str, float]:
