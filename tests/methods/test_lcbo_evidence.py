@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from lcbo.methods.lcbo.evidence import KERNELS, PLAIN, POWERS, Choice, chosen
+from lcbo.methods.lcbo.evidence import KERNELS, PLAIN, POWERS, WORST, Choice, chosen, together
 from lcbo.models.border import CPU
 from lcbo.models.repeats import Repeats
 
@@ -89,6 +89,35 @@ def test_outputs_decide_together() -> None:
     other, missing = PLAIN_ONES["linear"](u), PLAIN_ONES["never seen"](u)
     for columns in ((pole(u), other), (other, pole(u)), (missing, pole(u))):
         assert POWERS[choice(u, np.concatenate(columns, 1)).power] > 1.0
+
+
+def test_evidence_of_equals_is_their_sum_and_of_one_its_own() -> None:
+    count = np.array([40, 40, 40])
+    assert together(np.full(3, -12.5), count) == pytest.approx(-37.5)
+    assert together(np.array([7.0]), np.array([9])) == pytest.approx(7.0)
+    assert together(np.array([7.0, 0.0]), np.array([9, 0])) == pytest.approx(7.0), "one that was never seen"
+    assert together(np.zeros(2), np.zeros(2)) == 0.0
+
+
+def test_the_worst_modeled_outcome_decides() -> None:
+    """Against the mean of unexplained variances computed plainly: of 1000 nats one output may gain alone."""
+    count, evidence = np.array([50, 50]), np.array([100.0, -20.0])
+    variances = np.exp(-2.0 * evidence / 50.0)
+    mean = np.mean(variances**WORST) ** (1.0 / WORST)
+    assert together(evidence, count) == pytest.approx(-0.5 * 100.0 * np.log(mean))
+    better, worse = (together(evidence + np.array(gain), count) for gain in ([0.0, 5.0], [1000.0, 0.0]))
+    assert worse - together(evidence, count) < 0.1
+    assert better - together(evidence, count) == pytest.approx(10.0, rel=1e-3)
+    assert np.isfinite(together(np.array([1e6, -1e6]), count))
+
+
+def test_a_noisy_linear_objective_does_not_outvote_a_pole() -> None:
+    """Twelve variables, a weight under small noise and a response like 1/x: bent by the latter."""
+    u = points(90, 12)
+    noise = np.random.default_rng(4).standard_normal((90, 2))
+    weight = u @ np.linspace(1.0, 2.0, 12)[:, None] + 0.1 * noise[:, :1]
+    response = (1.0 / (u + 0.05)).sum(1, keepdims=True) + noise[:, 1:]
+    assert POWERS[choice(u, np.concatenate([weight, response], 1)).power] >= 2.0
 
 
 def test_missing_outcomes_are_left_out() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from lcbo.methods.lcbo.frame import Frame, Warp
-from lcbo.models.border import to_tensor
+from lcbo.models.border import to_array, to_tensor
 from lcbo.models.data import merge
 from lcbo.models.fits.lattice import LatticeFit
 from lcbo.models.repeats import Repeats
@@ -18,9 +18,8 @@ from lcbo.types import Array
 
 POWERS = (1.0 / 3.0, 1.0 / 2.0, 1.0 / 1.5, 1.0, 1.5, 2.0, 3.0)  # below 1: the upper end
 DECISIVE = 5.0  # nats that a change has to gain
-# An outcome that every candidate models to a few per cent must not decide: a linear one prefers its own
-# coordinates by any number of nats.
-LEAST_NOISE = 1e-3
+LEAST_NOISE = 1e-3  # variance: how much better than to a few per cent an outcome is modeled does not matter
+WORST = 3.0  # power of the mean over outcomes: the larger, the more the worst modeled decide
 COARSE = LatticeFit(step=0.8, length_span=(-3, 4), scale_span=(-4, 15), noise_span=(-29, 0), least_ratio=-33)
 KERNELS = ("rbf", "matern52")
 
@@ -52,6 +51,26 @@ class Choice:
 PLAIN = Choice(POWERS.index(1.0), "matern52")
 
 
+def together(evidence: Array, count: Array) -> float:
+    """Return one evidence for all outcomes, in nats; for equals it is their sum.
+
+    What an outcome of ``n`` observations leaves unexplained has a variance of about ``exp(-2 evidence / n)``.
+    A sum of nats would let a linear objective, known to a per cent either way, outvote constraints that only
+    one candidate models at all. The variances are averaged instead, by a mean that the largest decide.
+
+    Args:
+        evidence: ``B``, of every outcome.
+        count: ``B``, observations of every outcome.
+    """
+    seen = count > 0
+    if not seen.any():
+        return 0.0
+    unexplained = -2.0 * evidence[seen] / count[seen]  # logarithms
+    worst = unexplained.max()
+    mean = worst + np.log(np.exp(WORST * (unexplained - worst)).mean()) / WORST
+    return float(-0.5 * count[seen].sum() * mean)
+
+
 def chosen(
     u: Array,
     y: Array,
@@ -81,7 +100,8 @@ def chosen(
         warp = choice.warp(u.shape[1])
         data = merge(Frame.around(warp, u).local(u), scaled, device)
         data = replace(data, scatter=to_tensor(scatter, data.u), dof=to_tensor(dof, data.u))
-        return float(COARSE.posterior(data, choice.kernel, [LEAST_NOISE] * y.shape[1], None).evidence.sum())
+        found = COARSE.posterior(data, choice.kernel, [LEAST_NOISE] * y.shape[1], None).evidence
+        return together(to_array(found), np.isfinite(y).sum(0))
 
     others = [i for i in range(len(POWERS)) if i != now.power and (first or abs(i - now.power) == 1)]
     candidates = [Choice(i, now.kernel) for i in others]
