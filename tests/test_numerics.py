@@ -56,9 +56,13 @@ def test_everything_constant(method: str, value: float) -> None:
 
 
 @each_method
-@pytest.mark.parametrize("level", [-1.0, 0.0, 1.0])
-def test_constant_objective_or_constraint(method: str, level: float) -> None:
+def test_constant_objective(method: str) -> None:
     run(lambda x: (2.0, [float(x[0] - 0.5)]), method=method)
+
+
+@each_method
+@pytest.mark.parametrize("level", [-1.0, 0.0, 1.0])
+def test_constant_constraint(method: str, level: float) -> None:
     result = run(lambda x: (bowl(x)[0], [level]), method=method)
     assert result.success == (level <= 0.0)
 
@@ -175,5 +179,5 @@ def test_steps_and_kinks(method: str) -> None:
 
 
 def test_long_converged_run_stays_stable() -> None:
-    result = run(lambda x: (float(np.sum(x)), [float(0.25 - x[0])]), dim=2, budget=250, deterministic=True)
+    result = run(lambda x: (float(np.sum(x)), [float(0.25 - x[0])]), dim=2, budget=150, deterministic=True)
     assert result.fun == pytest.approx(0.25, abs=5e-3)
