@@ -18,7 +18,9 @@ SMALL = {
     "lcbo-paper": {"repeats": 1, "explore": 2, "explorer_options": {"starts": 2, "steps": 4}},
     "lcbo-theory": {"repeats": 1, "explore": 2},
 }
-each_method = pytest.mark.parametrize("method", SMALL)
+# The fixed prior of the theory needs none of the rescues that a learned one does.
+RARE = pytest.param("lcbo-theory", marks=pytest.mark.slow)
+each_method = pytest.mark.parametrize("method", ["lcbo", "lcbo-paper", RARE])
 Function = Callable[[np.ndarray], tuple[float, list[float]]]
 
 

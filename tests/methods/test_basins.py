@@ -54,7 +54,7 @@ def test_the_answer_is_explained_by_the_model_of_its_own_basin():
 
 def test_noise_and_the_option_keep_a_run_in_its_place():
     rng = np.random.default_rng(0)
-    noisy = solve(lambda x: {k: v + 0.01 * rng.standard_normal() for k, v in bowl(x).items()}, budget=120)
+    noisy = solve(lambda x: {k: v + 0.01 * rng.standard_normal() for k, v in bowl(x).items()}, budget=80)
     assert len(noisy.basins) == 1
     assert len(solve(bowl, budget=100, options={"restart": False}).basins) == 1
 

@@ -89,8 +89,9 @@ def test_run_goes_on_bit_for_bit_after_each_kind_of_change(kind: str, quick_fold
     ],
 )
 def test_every_method_goes_on_bit_for_bit(method: str, quick_folder: Path) -> None:
-    noisy = method != "hdsafebo"
-    with Optimizer(problem(deterministic=not noisy), method, budget=20, store=quick_folder / "run.db") as run:
+    noisy, small = method != "hdsafebo", {"n_candidates": 64} if method == "scbo" else {}
+    given = {"budget": 20, "store": quick_folder / "run.db", "options": small}
+    with Optimizer(problem(deterministic=not noisy), method, **given) as run:
         advance(run, 7)
         run.amend(limits="c <= 0.05", bounds={"x2": (0.0, 0.9)}, withdraw=0, constrain="mass <= 2")
     resumed_equals_whole(quick_folder / "run.db", 4)
