@@ -76,7 +76,8 @@ def test_method_passes(method: str, check: Check) -> None:
         ("scbo-original", {"n_candidates": 64, "fit_every": 4}),
         ("epbo", {"transforms": "bilog", "fit_every": 2}),
         ("logcei", {"fit": "map", "fit_every": 4, "fit_growth": 0.0}),
-        ("furbo", {"batch": 1, "fit": "map", "fit_every": 6, "length": (0.1, 0.09, 0.1), "failure_tolerance": 1}),
+        ("furbo", {"batch": 1, "fit": "map", "fit_every": 6, "length": (0.1, 0.09, 0.1),
+                   "failure_tolerance": 1}),
     ],
 )  # fmt: skip
 def test_resumed_run_goes_on_whatever_the_options(method: str, options: Mapping[str, Any]) -> None:
