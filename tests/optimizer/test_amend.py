@@ -97,6 +97,21 @@ def test_every_method_goes_on_bit_for_bit(method: str, quick_folder: Path) -> No
     resumed_equals_whole(quick_folder / "run.db", 4)
 
 
+def test_dry_run_leaves_the_points_to_come_as_they_are() -> None:
+    """With known conditions: a wider box has another set of allowed points in its cube."""
+
+    def points(**amended: Any) -> list[np.ndarray]:
+        optimizer = Optimizer(
+            Problem({"a": (0.0, 1.0), "b": (0.0, 1.0)}, (), "f", known="a + b <= 1"), "sobol", budget=12
+        )
+        advance(optimizer, 4)
+        if amended:
+            optimizer.amend(**amended, dry_run=True)
+        return advance(optimizer, 8)
+
+    np.testing.assert_array_equal(points(bounds={"a": (0.0, 2.0)}), points())
+
+
 def test_file_changes_nothing_about_an_amended_run(quick_folder: Path) -> None:
     def points(**store: Any) -> list[np.ndarray]:
         with Optimizer(problem(), "cobyqa", budget=30, **store) as optimizer:
