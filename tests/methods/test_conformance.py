@@ -41,8 +41,9 @@ EXEMPT = {("lcbo-theory", "units_do_not_matter")}  # the theorem's schedules are
 # One option apart from a method that is checked, and resumed with it below.
 PRESETS = ("scbo-original", "cei-plain")
 METHODS = [name for name in registry.names() if name not in PRESETS]
-# Some options apart from lcbo-paper: the default suite resumes them below, the slow one checks everything.
-RARE = ("lcbo-authors", "lcbo-theory")
+# Some options apart from lcbo-paper, an acquisition apart from cei: the default suite resumes them below, the
+# slow one checks everything.
+RARE = ("lcbo-authors", "lcbo-theory", "epbo")
 FAMILIES = ("lcbo", "scbo", "cei", "cobyqa")  # one each, for what no method has a say in
 
 ONE_BY_ONE = [check for check in lcbo.testing.checks if check is not same_seed_in_a_fresh_process]
