@@ -28,7 +28,7 @@ def test_infeasible_designs_can_be_drawn(name, variant):
     assert "of limit" in texts
 
 
-@pytest.mark.parametrize("name", ["hs7", "hs71", "keane", "gp_sample"])
+@pytest.mark.parametrize("name", ["hs7", "hs71", "keane"])
 def test_formulas_are_drawn_as_planes(name, tmp_path):
     problem = make(name)
     figure = problem.plot(problem.best_known.x, tmp_path / "plane.png")
