@@ -20,7 +20,7 @@ test: .venv/.installed-dev
 suite: .venv/.installed-dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-# What `make test` leaves out for its time: an hour or less on two cores.
+# What `make test` leaves out for its time.
 test-slow: .venv/.installed-dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
 
