@@ -5,9 +5,10 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 
 # Small batched algebra gains nothing from many threads, and two test workers would fight over the cores.
 export OMP_NUM_THREADS ?= 1
-export PYTHONDONTWRITEBYTECODE ?= 1
+# Tests start many processes: with the bytecode kept, not every one of them compiles the library anew.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test suite test-doors lint format docs pictures reproduce-quick reproduce reproducing reproduction-check clean
+.PHONY: demo test suite test-slow test-doors lint format docs pictures reproduce-quick reproduce reproducing reproduction-check clean
 
 demo: .venv/.installed
 	$(BIN)/python examples/demo.py --out lcbo-demo
@@ -18,6 +19,10 @@ test: .venv/.installed-dev
 
 suite: .venv/.installed-dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# What `make test` leaves out for its time.
+test-slow: .venv/.installed-dev
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
 
 # The tools of docs/doors.md, beside the packages of .venv; their tests are skipped in `make test`.
 # optimas brings mpi4py, which OpenMDAO would load even where there is no MPI.

@@ -1,5 +1,6 @@
 """Fixtures for all tests."""
 
+import gc
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,12 @@ import pytest
 
 from lcbo.methods import registry
 from lcbo.methods.protocol import Belief, Method, MethodSpec, Proposal, Setup
+
+
+def pytest_collection_finish() -> None:
+    """Leave the tests themselves out of every later garbage collection: they are most of what there is."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

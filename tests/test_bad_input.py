@@ -228,7 +228,8 @@ def test_final_is_true_or_false(final: Any) -> None:
 @pytest.mark.parametrize("method", ["lcbo", "cei", "scbo"])
 def test_extreme_hyperparameters_make_a_model(method: str, lengthscale: float) -> None:
     extreme = {"lengthscale": lengthscale, "outputscale": 1e30, "noise_var": 1e-30, "mean": 1e30}
-    options: dict[str, Any] = {"fit": "fixed", "hyperparameters": extreme}
+    small = {"scbo": {"n_candidates": 64}, "cei": {"optimizer_options": {"starts": 2, "steps": 5}}}
+    options: dict[str, Any] = {"fit": "fixed", "hyperparameters": extreme, **small.get(method, {})}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lcbo.NumericalRescueWarning)
         assert run(method=method, options=options).nfev == 12

@@ -1,8 +1,11 @@
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import lcbo
 
 FOLDER = Path(__file__).parents[1] / "examples"
 EXAMPLES = sorted({*FOLDER.glob("*.py"), *FOLDER.glob("*/run.py")} - {FOLDER / "demo.py"})
@@ -20,14 +23,28 @@ def run(path, folder, *arguments):
     return done.stdout
 
 
-def once_in_a_while(path):
-    """Two examples do with a script and a shell what input_deck does with a template."""
-    rare = path.parent.name in ("script_command", "shell_command")
-    return pytest.param(path, id=str(path.relative_to(FOLDER)), marks=[pytest.mark.slow] if rare else [])
+def in_small(make):
+    """Return a function or class of lcbo that never gets a budget of more than 30."""
+    return lambda *given, budget, **named: make(*given, budget=min(budget, 30), **named)
 
 
-@pytest.mark.parametrize("path", [once_in_a_while(path) for path in EXAMPLES])
-def test_example_runs_and_is_short(path, tmp_path):
+# The other commands do with a script and a shell what input_deck does with a template.
+SMALL = [path for path in EXAMPLES if path.parent.name not in ("script_command", "shell_command")]
+
+
+@pytest.mark.parametrize("path", SMALL, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_example_is_short_and_runs_with_a_small_budget(path, tmp_path, monkeypatch, capsys):
+    assert len(path.read_text().splitlines()) < 60
+    monkeypatch.chdir(tmp_path)
+    for name in ("minimize", "Optimizer"):
+        monkeypatch.setattr(lcbo, name, in_small(getattr(lcbo, name)))
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_example_runs_as_a_script(path, tmp_path):
     assert len(path.read_text().splitlines()) < 60
     assert run(path, tmp_path)
 

@@ -1,8 +1,6 @@
 import subprocess
 import sys
 
-import pytest
-
 import lcbo
 
 PUBLIC = [
@@ -92,33 +90,21 @@ def test_optimizer_alone_loads_nothing_of_store_benchmarks_and_workers():
     assert not rooms & {"store", "evaluation", "problems", "loop", "reporting", "cli", "testing"}
 
 
-def test_ask_and_tell_in_memory_load_nothing_more():
-    code = """
-import lcbo
-optimizer = lcbo.Optimizer(lcbo.Problem([(0, 1)] * 2), "sobol", budget=4)
-for candidate in optimizer.ask():
-    optimizer.tell(candidate.id, {"objective": 1.0})
-optimizer.result()
-"""
-    loaded = modules_after(code)
-    assert "sqlite3" not in loaded
-    assert not {
-        name for name in loaded if name.startswith(("lcbo.store", "lcbo.evaluation", "lcbo.problems"))
-    }
-
-
 def test_candidate_is_the_name_of_a_pending_evaluation():
     assert lcbo.Candidate is lcbo.Evaluation
 
 
-@pytest.mark.parametrize("method", ["cobyqa", "cobyla", "slsqp", "cmaes", "sobol"])
-def test_method_without_a_model_loads_no_torch(method):
-    code = f"""
+def test_asking_methods_without_a_model_loads_no_torch_and_no_store():
+    code = """
 import lcbo
-optimizer = lcbo.Optimizer(lcbo.Problem([(0, 1)] * 2, ["c <= 0.5"], "f"), "{method}", budget=8)
-while batch := optimizer.pending or optimizer.ask():
-    optimizer.tell(batch[0].id, {{"f": float(batch[0].x.sum()), "c": float(batch[0].x[0])}})
-optimizer.result()
-optimizer.close()
+for method in ("cobyqa", "cobyla", "slsqp", "cmaes", "sobol"):
+    optimizer = lcbo.Optimizer(lcbo.Problem([(0, 1)] * 2, ["c <= 0.5"], "f"), method, budget=8)
+    while batch := optimizer.pending or optimizer.ask():
+        optimizer.tell(batch[0].id, {"f": float(batch[0].x.sum()), "c": float(batch[0].x[0])})
+    optimizer.result()
+    optimizer.close()
+    assert "torch" not in sys.modules, method
 """
-    assert "torch" not in modules_after(code)
+    loaded = modules_after(code)
+    assert "sqlite3" not in loaded
+    assert not {n for n in loaded if n.startswith(("lcbo.store", "lcbo.evaluation", "lcbo.problems"))}

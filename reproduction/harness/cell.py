@@ -14,8 +14,8 @@ import numpy as np
 from lcbo.compare.comparison import run_to_end, write_result
 from lcbo.compare.score import best_feasible, checkpoints, first_feasible, rounded
 from lcbo.loop.minimize import begun_or_continued
-from lcbo.optimizer.describe import describe_value, versions
 from lcbo.optimizer.optimizer import Optimizer
+from lcbo.optimizer.plan.describe import describe_value, versions
 from reproduction.harness.spec import Cell
 from reproduction.harness.truth import Truth
 

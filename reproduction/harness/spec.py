@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lcbo.errors import ArgumentError
-from lcbo.optimizer.describe import rebuild_value
+from lcbo.optimizer.plan.describe import rebuild_value
 from lcbo.problems import Benchmark, make
 
 T = TypeVar("T")

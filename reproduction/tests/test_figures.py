@@ -26,6 +26,7 @@ def test_figures_of_nothing_say_so(lab):
         assert "no runs yet" in said or "not run" in said, name
 
 
+@pytest.mark.slow
 def test_every_figure_is_written_from_incomplete_results(lab, tmp_path):
     events = [{"kind": "start", "length": 0.8, "iteration": 0, "evaluations": 10}]
     events += [{"kind": "restart", "length": 0.8, "iteration": 2, "evaluations": 20}]

@@ -103,6 +103,7 @@ def test_finished_runs_are_left_alone(tmp_path):
     assert not places.work.exists()
 
 
+@pytest.mark.slow
 def test_what_is_not_installed_is_skipped_and_what_breaks_has_failed(tmp_path, monkeypatch):
     only = 'tasks = ["draw"]\n'
     broken = only + "options = { no_such_option = 1 }"

@@ -27,7 +27,7 @@ from lcbo.models.data import merge
 from lcbo.models.gp import BatchedGP
 from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.information import GradientInformation
-from lcbo.optimizer.describe import versions
+from lcbo.optimizer.plan.describe import versions
 from lcbo.random import generator
 from reproduction.harness.cell import machine
 

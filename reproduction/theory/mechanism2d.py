@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from lcbo.compare.score import best_feasible, checkpoints, rounded
-from lcbo.optimizer.describe import versions
 from lcbo.optimizer.optimizer import Optimizer
+from lcbo.optimizer.plan.describe import versions
 from lcbo.problem import Constraint
 from lcbo.problems.base import Benchmark, BestKnown
 from lcbo.random import generator

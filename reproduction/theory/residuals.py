@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lcbo.optimizer.describe import versions
 from lcbo.optimizer.optimizer import Optimizer
+from lcbo.optimizer.plan.describe import versions
 from lcbo.problems.gp_sample import GPSample
 from lcbo.steps.schedules import Power
 from lcbo.types import Array

@@ -1,8 +1,10 @@
 """A command line in an empty folder, and a problem whose evaluations are cheap."""
 
 import json
+from functools import cache
 
 import pytest
+import typer.testing
 from typer.testing import CliRunner
 
 from lcbo.cli import app
@@ -24,6 +26,14 @@ COMMAND = """
 [command]
 run = "echo '{\\"cost\\": {{ t }}, \\"strength\\": {{ w1 }}, \\"mass\\": {{ w2 }}, \\"other\\": 1}'"
 """
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_command_line():
+    """Build the command line once: reading all its signatures takes longer than most commands."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", cache(typer.testing._get_command))
+        yield
 
 
 @pytest.fixture

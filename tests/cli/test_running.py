@@ -239,7 +239,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_resume(folder):
         text=True,
     )
     while process.poll() is None and not tells_in(folder / "slow.db"):
-        time.sleep(0.2)
+        time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err

@@ -100,7 +100,7 @@ def test_more_seeds_and_methods_add_runs_and_finished_runs_stay(problem_file, tm
 def test_interrupted_comparison_goes_on_where_it_was(problem_file, tmp_path):
     path, out = problem_file(pause=0.05), tmp_path / "out"
     command = [sys.executable, "-c", "from lcbo.cli import app; app()", "compare", str(path)]
-    command += ["--methods", "sobol", "--seeds", "1", "--budget", "40", "--out", str(out)]
+    command += ["--methods", "sobol", "--seeds", "1", "--budget", "12", "--out", str(out)]
     runner = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True, text=True)
     store, deadline = out / "runs/sobol/0.db", time.monotonic() + 60.0
     while not store.exists() or tells_in(store) < 3:
@@ -114,10 +114,10 @@ def test_interrupted_comparison_goes_on_where_it_was(problem_file, tmp_path):
     assert runner.returncode == 130
     assert "the same command goes on" in errors
     assert not [p for p in process_table() if p.pid in started]  # the runs and their simulators
-    assert 3 <= tells_in(store) < 40
-    comparison = begin(problem_file(), out, budget=40)
+    assert 3 <= tells_in(store) < 12
+    comparison = begin(problem_file(), out, budget=12)
     comparison.run("sobol", 0)
-    whole = begin(problem_file(), tmp_path / "whole", budget=40)
+    whole = begin(problem_file(), tmp_path / "whole", budget=12)
     whole.run("sobol", 0)
     results = [json.loads((c.folder / "runs/sobol/0.json").read_text()) for c in (comparison, whole)]
     assert results[0]["best"] == results[1]["best"]

@@ -214,6 +214,7 @@ def cluster():
         yield client
 
 
+@pytest.mark.slow
 def test_dask_cluster(cluster, tmp_path):
     """All workers are used, equal calls are not taken for one, and killing a worker loses nothing."""
     view = lcbo.problems.make("hs71").noisy(rng=0)

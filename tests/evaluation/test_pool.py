@@ -81,14 +81,14 @@ def evaluate_all(pool: ProcessPool, candidates: list[Candidate]):
     return [done[c.id] for c in candidates]
 
 
-def between_good_ones(functions, **arguments):
-    """Evaluate hostile functions in turn with good ones, in two workers, and return their endings."""
+def between_good_ones(functions, workers=2, **arguments):
+    """Evaluate hostile functions in turn with good ones and return their endings."""
 
     def mixed(x):
         number, hostile = divmod(int(x[0]), 2)
         return functions[number](x * 0.0) if hostile else outcome(x)
 
-    with ProcessPool(problem_of(mixed), 2, **arguments) as pool:
+    with ProcessPool(problem_of(mixed), workers, **arguments) as pool:
         endings = evaluate_all(pool, points(*range(2 * len(functions) + 1)))
     for good in endings[::2]:
         assert good.failed is None
@@ -226,7 +226,7 @@ def hangs_with_children(_):
 
 def test_evaluations_that_hang_are_killed_with_all_they_started():
     functions = [loops, holds_the_lock, stops_itself, ignores_signals, hangs_with_children]
-    for fun, ending in zip(functions, between_good_ones(functions, timeout=0.8), strict=True):
+    for fun, ending in zip(functions, between_good_ones(functions, 5, timeout=0.8), strict=True):
         assert ending.failed == "timeout: no result within 0.8 s"
         assert ending.record.seconds >= 0.8
         if fun is not stops_itself:
@@ -470,7 +470,8 @@ SCRIPT = """
     def shifted(x):
         return {"f": float(sum((x - OFFSET) ** 2)), "c": 0.2 - x[0]}
 
-    result = lcbo.minimize(Model(), [(0, 1)] * 2, ["c <= 0"], "f", budget=6, workers=2, progress=True)
+    given = dict(method="sobol", budget=6, workers=2, progress=True)
+    result = lcbo.minimize(Model(), [(0, 1)] * 2, ["c <= 0"], "f", **given)
     print(result.nfev, result.nfail)
 """
 

@@ -20,7 +20,7 @@ BILOG = {"optimizer": "lbfgs", "optimizer_options": {"starts": 4, "steps": 30}, 
     [
         ("scbo", {}),
         ("hdsafebo", {}),
-        ("cei", BILOG),
+        pytest.param("cei", BILOG, marks=pytest.mark.slow),
         pytest.param("epbo", {**BILOG, "beta": 0.1}, marks=pytest.mark.slow),
     ],
 )

@@ -83,11 +83,14 @@ def scipy_s_own(truth: Truth, start: Array, terms: Terms, std: Array, **options:
     return np.array(seen)
 
 
-@pytest.mark.parametrize("scale", [True, False])
+ALL = Terms((UPPER, LOWER, EQUAL))
+
+
 @pytest.mark.parametrize(
-    "terms", [Terms(), Terms((UPPER,)), Terms((UPPER, LOWER, EQUAL))], ids=["free", "upper", "all"]
+    ("dim", "terms", "scale"),
+    [(2, Terms(), True), (2, Terms((UPPER,)), False), (2, ALL, False), (5, ALL, True)],
+    ids=["free", "upper", "all", "many"],
 )
-@pytest.mark.parametrize("dim", [2, 5])
 def test_cobyqa_is_scipy_s_own_run_bit_for_bit(dim: int, terms: Terms, scale: bool) -> None:
     truth, given = toy(dim, dim), setup(dim, terms, seed=dim)
     design = initial_design(given)

@@ -30,21 +30,31 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
     "lcbo-theory": {"repeats": 1, "explore": 2, "explorer": "fast", "eta": Power(0.1, -0.5)},
     "scbo": {"n_candidates": 64, "fit_every": 8},
     "hdsafebo": {"n_candidates": 64, "fit_every": 8},
-    "furbo": {"n_candidates": 64, "fit_every": 8, "inspectors_per_dim": 50},
+    "furbo": {"n_candidates": 64, "fit": "fixed", "inspectors_per_dim": 50},
     "bayesqp": {"fit_every": 2, "n_candidates": 16},
     "cei": FEW_STEPS,
     "epbo": FEW_STEPS,
-    "logcei": {"fit_every": 8, "optimizer_options": {"starts": 2, "steps": 5, "raw": 16}, "n_draws": 4},
+    "logcei": {"fit": "fixed", "optimizer_options": {"starts": 2, "steps": 3, "raw": 8}, "n_draws": 2},
     "cmaes": {"popsize": 5},
 }
 EXEMPT = {("lcbo-theory", "units_do_not_matter")}  # the theorem's schedules are in the problem's own units
 # One option apart from a method that is checked, and resumed with it below.
 PRESETS = ("scbo-original", "cei-plain")
 METHODS = [name for name in registry.names() if name not in PRESETS]
+# Some options apart from lcbo-paper, an acquisition apart from cei: the default suite resumes them below, the
+# slow one checks everything.
+RARE = ("lcbo-authors", "lcbo-theory", "epbo")
+FAMILIES = ("lcbo", "scbo", "cei", "cobyqa")  # one each, for what no method has a say in
 
 ONE_BY_ONE = [check for check in lcbo.testing.checks if check is not same_seed_in_a_fresh_process]
-PAIRS = [(n, c) for n in METHODS for c in ONE_BY_ONE if (n, c.__name__) not in EXEMPT]
+PAIRS = [
+    pytest.param(name, check, marks=[pytest.mark.slow] if name in RARE else [])
+    for name in METHODS
+    for check in ONE_BY_ONE
+    if (name, check.__name__) not in EXEMPT
+]
 each_method = pytest.mark.parametrize("method", METHODS)
+one_of_each_family = pytest.mark.parametrize("method", FAMILIES)
 
 
 @pytest.mark.parametrize(("method", "check"), PAIRS)
@@ -56,16 +66,19 @@ def test_method_passes(method: str, check: Check) -> None:
     ("method", "options"),
     [
         ("lcbo-paper", {"fit_every": 2}),
+        ("lcbo-authors", {}),
+        ("lcbo-theory", {}),
         ("scbo", {"batch": 2, "fit_every": 1, "transforms": "original"}),
         ("hdsafebo", {"batch": 3, "fit_every": 2}),
         ("cei", {"optimizer": "lbfgs", "optimizer_options": {"starts": 2, "steps": 9, "raw": 16},
                  "kernel": "matern52", "ard": True, "learn_noise": True}),
         ("cei", {"transforms": "original", "fit_every": 1}),
-        ("cei-plain", {"fit_every": 2}),
-        ("scbo-original", {"fit_every": 2}),
+        ("cei-plain", FEW_STEPS),
+        ("scbo-original", {"n_candidates": 64, "fit_every": 4}),
         ("epbo", {"transforms": "bilog", "fit_every": 2}),
-        ("logcei", {"fit_every": 1, "fit_growth": 0.0}),
-        ("furbo", {"batch": 1, "fit_every": 2, "length": (0.1, 0.09, 0.1), "failure_tolerance": 1}),
+        ("logcei", {"fit": "map", "fit_every": 4, "fit_growth": 0.0}),
+        ("furbo", {"batch": 1, "fit": "map", "fit_every": 6, "length": (0.1, 0.09, 0.1),
+                   "failure_tolerance": 1}),
     ],
 )  # fmt: skip
 def test_resumed_run_goes_on_whatever_the_options(method: str, options: Mapping[str, Any]) -> None:
@@ -136,7 +149,7 @@ def test_run_in_user_units_keeps_to_the_bounds_and_answers(method: str) -> None:
     assert recommended is None or np.all((recommended >= opt.problem.lb) & (recommended <= opt.problem.ub))
 
 
-@each_method
+@one_of_each_family
 def test_outcomes_told_in_parts_are_the_same_outcomes(method: str) -> None:
     def in_parts(opt: Optimizer, batch: list[Candidate]) -> None:
         for name in ("h", "f", "c"):
@@ -147,7 +160,7 @@ def test_outcomes_told_in_parts_are_the_same_outcomes(method: str) -> None:
     np.testing.assert_array_equal([c.x for c in parts], [c.x for c in in_full])
 
 
-@each_method
+@one_of_each_family
 def test_not_finite_value_is_a_failure(method: str) -> None:
     def sometimes_nan(opt: Optimizer, batch: list[Candidate]) -> None:
         for candidate in batch:
@@ -159,7 +172,7 @@ def test_not_finite_value_is_a_failure(method: str) -> None:
     assert opt.result().nfail == 4
 
 
-@each_method
+@one_of_each_family
 def test_data_brought_along_is_used_and_costs_no_budget(method: str) -> None:
     points = problem(method).space.from_unit(np.random.default_rng(3).random((6, 3)))
     opt = optimizer(method, data=[(x, outcomes(x)) for x in points])

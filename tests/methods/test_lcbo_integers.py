@@ -8,7 +8,7 @@ import pytest
 
 import lcbo
 from lcbo import Problem, Variable
-from lcbo.optimizer.setup import read_plan
+from lcbo.optimizer.plan.setup import read_plan
 from lcbo.steps.step import Iterate
 
 

@@ -11,7 +11,7 @@ import pytest
 from lcbo.methods.base.archive import Archive
 from lcbo.methods.lcbo.method import STEPS
 from lcbo.methods.lcbo.options import LcboOptions
-from lcbo.methods.lcbo.regime import CLEARLY_NOISY, BatchSizes, NoiseRegime, retreat
+from lcbo.methods.lcbo.regime import CLEARLY_NOISY, BatchSizes, NoiseRegime, is_lost, retreat
 from lcbo.methods.lcbo.window import Window
 from lcbo.methods.protocol import Setup
 from lcbo.models.repeats import Repeats
@@ -117,8 +117,8 @@ def test_every_step_of_the_options_can_be_built() -> None:
 
 def test_retreat_goes_halfway_back_when_all_evaluations_of_the_iterate_failed() -> None:
     iterate = Iterate(np.array([0.5, 0.5]), np.array([0.2, -0.1]))
-    back = retreat(iterate, archive([None, None]), [0, 1])
-    assert back is not None
+    assert is_lost(iterate, archive([None, None]), [0, 1])
+    back = retreat(iterate)
     np.testing.assert_allclose(back.u, [0.4, 0.55])
     np.testing.assert_allclose(back.step, [0.1, -0.05])
 
@@ -126,8 +126,8 @@ def test_retreat_goes_halfway_back_when_all_evaluations_of_the_iterate_failed() 
 @pytest.mark.parametrize(
     ("outputs", "step"), [([None, 1.0], 0.2), ([None, None], 0.0)], ids=["one came", "at the start"]
 )
-def test_retreat_leaves_an_iterate_that_can_be_stepped_from(outputs: list[float | None], step: float) -> None:
+def test_an_iterate_that_can_be_stepped_from_is_not_lost(outputs: list[float | None], step: float) -> None:
     iterate = Iterate(np.full(2, 0.5), np.full(2, step))
-    assert retreat(iterate, archive(outputs), [0, 1]) is None
+    assert not is_lost(iterate, archive(outputs), [0, 1])
     elsewhere = archive([None, None], u=np.full(2, 0.4))
-    assert retreat(iterate, elsewhere, [0, 1]) is None
+    assert not is_lost(iterate, elsewhere, [0, 1])

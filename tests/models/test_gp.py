@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from lcbo.models import gp as module
+from lcbo.models import factored
 from lcbo.models.data import Data, merge
 from lcbo.models.gp import BatchedGP
 from lcbo.models.hyperparameters import Hyperparameters
@@ -86,11 +86,11 @@ def test_portions_of_outputs_give_the_same_model(missing: bool, monkeypatch: pyt
     if missing:
         y[2, 1] = np.nan
     whole = BatchedGP(merge(x, y), hyperparameters("matern52", ard=False))
-    monkeypatch.setattr(module, "PORTION", 2 * len(whole.u) ** 2)
+    monkeypatch.setattr(factored, "PORTION", 2 * len(whole.u) ** 2)
     split = BatchedGP(merge(x, y), whole.hyper)
     assert torch.equal(split.factor, whole.factor)
     assert torch.equal(split.alpha, whole.alpha)
-    monkeypatch.setattr(module, "PORTION", 1)
+    monkeypatch.setattr(factored, "PORTION", 1)
     for name in ("gradient", "tangent"):
         for few, all_ in zip(getattr(split, name)(at), getattr(whole, name)(at), strict=True):
             torch.testing.assert_close(few, all_, rtol=1e-12, atol=1e-12)

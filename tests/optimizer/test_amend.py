@@ -89,11 +89,27 @@ def test_run_goes_on_bit_for_bit_after_each_kind_of_change(kind: str, quick_fold
     ],
 )
 def test_every_method_goes_on_bit_for_bit(method: str, quick_folder: Path) -> None:
-    noisy = method != "hdsafebo"
-    with Optimizer(problem(deterministic=not noisy), method, budget=20, store=quick_folder / "run.db") as run:
+    noisy, small = method != "hdsafebo", {"n_candidates": 64} if method == "scbo" else {}
+    given = {"budget": 20, "store": quick_folder / "run.db", "options": small}
+    with Optimizer(problem(deterministic=not noisy), method, **given) as run:
         advance(run, 7)
         run.amend(limits="c <= 0.05", bounds={"x2": (0.0, 0.9)}, withdraw=0, constrain="mass <= 2")
     resumed_equals_whole(quick_folder / "run.db", 4)
+
+
+def test_dry_run_leaves_the_points_to_come_as_they_are() -> None:
+    """With known conditions: a wider box has another set of allowed points in its cube."""
+
+    def points(**amended: Any) -> list[np.ndarray]:
+        optimizer = Optimizer(
+            Problem({"a": (0.0, 1.0), "b": (0.0, 1.0)}, (), "f", known="a + b <= 1"), "sobol", budget=12
+        )
+        advance(optimizer, 4)
+        if amended:
+            optimizer.amend(**amended, dry_run=True)
+        return advance(optimizer, 8)
+
+    np.testing.assert_array_equal(points(bounds={"a": (0.0, 2.0)}), points())
 
 
 def test_file_changes_nothing_about_an_amended_run(quick_folder: Path) -> None:

@@ -14,7 +14,7 @@ import lcbo
 from lcbo import Constraint, Objective, Problem, StoreError
 from lcbo.methods import registry
 from lcbo.methods.protocol import Setup
-from lcbo.optimizer.describe import (
+from lcbo.optimizer.plan.describe import (
     describe_run,
     describe_value,
     differences,
@@ -195,7 +195,7 @@ class TestFunctions:
     def test_digest_is_the_same_in_another_process(self):
         code = """
         import json, sys
-        from lcbo.optimizer.describe import describe_value
+        from lcbo.optimizer.plan.describe import describe_value
         f = lambda k: [(lambda j: j + k)(i) for i in range(3) if i in {"x", "y", "z", 2}]
         sys.stdout.write(json.dumps(describe_value(f)))
         """

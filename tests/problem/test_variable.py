@@ -93,7 +93,8 @@ def test_every_method_evaluates_whole_numbers_and_knows_it(method, tmp_path):
     fun = lambda x: {"f": (x[0] - 7.3) ** 2 + np.log10(x[1] / 0.02) ** 2}  # noqa: E731
     problem = Problem(bounds, objective="f", fun=fun, deterministic=True)
     file = tmp_path / "run.db"
-    with lcbo.Optimizer(problem, method, budget=16, store=file) as optimizer:
+    options = {"scbo": {"n_candidates": 64}, "cei": {"fit_every": 8}}.get(method)
+    with lcbo.Optimizer(problem, method, budget=16, store=file, options=options) as optimizer:
         while batch := optimizer.ask():
             for candidate in batch:
                 assert candidate.x[0] == np.rint(candidate.x[0])
@@ -127,8 +128,8 @@ def test_log_scale_finds_what_is_spread_over_decades():
 
     within = {}
     for log in (True, False):
-        bounds = [Variable(1e-6, 1.0, log=log)] * 10
-        result = lcbo.minimize(fun, bounds, (), "f", budget=100, rng=0, deterministic=True)
+        bounds = [Variable(1e-6, 1.0, log=log)] * 5
+        result = lcbo.minimize(fun, bounds, (), "f", budget=60, rng=0, deterministic=True)
         within[log] = bool(np.all(np.abs(result.x / 1e-4 - 1.0) <= 0.05))
     assert within == {True: True, False: False}
 

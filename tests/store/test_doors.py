@@ -8,7 +8,7 @@ import pytest
 import lcbo
 from lcbo import ArgumentError, MethodSpec, Optimizer, Problem, StoreError
 from lcbo.methods import registry
-from lcbo.optimizer import setup
+from lcbo.optimizer.plan import setup
 from lcbo.store.store import read
 
 PROBLEM = Problem([(0, 1), (-2, 2)], ["c <= 0.5"], "f")

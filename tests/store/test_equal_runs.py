@@ -100,9 +100,9 @@ def in_steps(path: Path, method: str, teller: Any = report, step: int = 1, **arg
 
 @pytest.mark.parametrize("method", METHODS)
 def test_run_stopped_at_every_evaluation(method: str, quick_folder: Path) -> None:
-    given = {"budget": 60, "rng": 3, "options": METHODS[method]}
+    given = {"budget": 36, "rng": 3, "options": METHODS[method]}
     whole = straight(method, **given)
-    assert whole.n_ended == 60
+    assert whole.n_ended == 36
     assert_same(in_steps(quick_folder / "run.db", method, **given), whole)
     with Optimizer.open(quick_folder / "run.db") as from_file:
         assert_same(from_file, whole)
@@ -120,7 +120,7 @@ def test_benchmark_with_noise_stopped_often(method: str, quick_folder: Path) -> 
     def make() -> Problem:
         return lcbo.problems.make("g07").noisy(rng=0)
 
-    given = {"budget": 60, "rng": 1, "options": METHODS[method]}
+    given = {"budget": 45, "rng": 1, "options": METHODS[method]}
     whole = straight(method, evaluate, problem=make(), **given)
     stopped = in_steps(quick_folder / "run.db", method, evaluate, step=7, make=make, **given)
     assert_same(stopped, whole)

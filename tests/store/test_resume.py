@@ -12,7 +12,7 @@ import pytest
 import lcbo
 from lcbo import ArgumentError, Optimizer, Problem, Record, RunInUseError, StoreError, StoreWarning, TellError
 from lcbo.methods import registry
-from lcbo.optimizer import resume
+from lcbo.optimizer.plan import resume
 from lcbo.store.store import Store, read
 
 pytestmark = pytest.mark.usefixtures("uniform")

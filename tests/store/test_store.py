@@ -449,9 +449,9 @@ def test_something_else_is_not_a_run(path, content):
 
 
 def test_snapshots_are_consistent_while_another_process_writes(path):
-    """The writer commits an ask of three, then three tells, over and over, at full speed."""
+    """The writer commits an ask of three, then three tells, over and over, until there is a file ``stop``."""
     code = """
-    import sys, time
+    import sys
     from pathlib import Path
     import numpy as np
     from lcbo.store.store import Store
@@ -459,8 +459,7 @@ def test_snapshots_are_consistent_while_another_process_writes(path):
     from lcbo.types import Candidate, Record
     run, id = Store.create(Path(sys.argv[1]), {}, None), 0
     run._db.execute("PRAGMA synchronous=OFF")  # faster than any disk
-    end = time.monotonic() + 1.0
-    while time.monotonic() < end:
+    while not Path(sys.argv[1]).with_name("stop").exists():
         ids = range(id, id + 3)
         points = [Candidate(i, np.array([float(i)]), np.array([i / 7]), "explore", i) for i in ids]
         run.record_ask(AskEntry(3, {"iteration": id}, points), {"id": id})
@@ -476,20 +475,22 @@ def test_snapshots_are_consistent_while_another_process_writes(path):
     while not path.exists():
         time.sleep(0.01)
     looks, seen = 0, 0
-    while writer.poll() is None:
-        past = read(path)
-        looks += 1
-        asks = [entry for entry in past.entries if isinstance(entry, AskEntry)]
-        tells = [entry for entry in past.entries if isinstance(entry, TellEntry)]
-        assert [tell.id for tell in tells] == list(range(len(tells)))
-        assert len(past.entries) >= seen
-        seen = len(past.entries)
-        assert 3 * len(asks) - 3 <= len(tells) <= 3 * len(asks)
-        if asks:
-            assert past.state == (asks[-1].seq, {"id": 3 * len(asks) - 3})
-    total = int(writer.stdout.read())
-    writer.stdout.close()
-    assert looks > 10
+    try:
+        while looks < 25 or seen < 9:
+            assert writer.poll() is None
+            past = read(path)
+            looks += 1
+            asks = [entry for entry in past.entries if isinstance(entry, AskEntry)]
+            tells = [entry for entry in past.entries if isinstance(entry, TellEntry)]
+            assert [tell.id for tell in tells] == list(range(len(tells)))
+            assert len(past.entries) >= seen
+            seen = len(past.entries)
+            assert 3 * len(asks) - 3 <= len(tells) <= 3 * len(asks)
+            if asks:
+                assert past.state == (asks[-1].seq, {"id": 3 * len(asks) - 3})
+    finally:
+        path.with_name("stop").touch()
+    total = int(writer.communicate(timeout=60)[0])
     assert len(read(path).entries) == 1 + total + total // 3
 
 

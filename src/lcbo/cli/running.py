@@ -184,7 +184,7 @@ def check(
 ) -> None:
     """Evaluate the start, or the middle of the box, and explain what was returned."""
     from lcbo.evaluation.evaluate import evaluate
-    from lcbo.optimizer.setup import read_start
+    from lcbo.optimizer.plan.setup import read_start
     from lcbo.types import Evaluation
 
     task = given.read_task(problem, variant, noise, seed=None)

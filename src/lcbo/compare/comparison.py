@@ -30,8 +30,8 @@ from lcbo.loop.loop import Loop
 from lcbo.loop.minimize import begun_or_continued, make_evaluator
 from lcbo.loop.progress import ProgressBar
 from lcbo.loop.stopping import MAX_FAILURE_RATE, Stopping
-from lcbo.optimizer.describe import describe_value, differences, rebuild_value
 from lcbo.optimizer.optimizer import Optimizer
+from lcbo.optimizer.plan.describe import describe_value, differences, rebuild_value
 from lcbo.problem import Problem
 from lcbo.problem.sources import describe_problem, from_recipe
 from lcbo.problems import Benchmark, NoisyView

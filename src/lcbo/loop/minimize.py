@@ -22,8 +22,8 @@ from lcbo.loop.stopping import MAX_FAILURE_RATE, Stopping
 from lcbo.methods.protocol import MethodSpec
 from lcbo.optimizer.log import FEASIBILITY_TOL
 from lcbo.optimizer.optimizer import Optimizer
+from lcbo.optimizer.plan.setup import CONFIDENCE, read_path
 from lcbo.optimizer.result import Result
-from lcbo.optimizer.setup import CONFIDENCE, read_path
 from lcbo.problem import Objective, Problem
 from lcbo.store.database import exists
 

@@ -21,6 +21,7 @@ from lcbo.terms import Terms
 from lcbo.types import Array as Array
 
 if TYPE_CHECKING:
+    from lcbo.methods.decision import Prospects
     from lcbo.problem.domain import Domain
 
 
@@ -193,6 +194,10 @@ class Method(ABC):
             u: the points.
             joint: also the covariances between them.
         """
+        return None
+
+    def prospects(self) -> Prospects | None:
+        """Return what is known of the candidates for the answer beyond the model; ``None``: ask the model."""
         return None
 
     def descents(self) -> Sequence[int]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lcbo.methods.protocol import Array, Belief, Forecast, Method
+
+if TYPE_CHECKING:
+    from lcbo.methods.decision import Prospects
 
 
 class Wrapper(Method):
@@ -35,6 +38,10 @@ class Wrapper(Method):
     def forecast(self, u: Array, joint: bool = False) -> Forecast | None:
         """Return the belief of the method's model at points."""
         return self.method.forecast(u, joint)
+
+    def prospects(self) -> Prospects | None:
+        """Return what the method knows of the candidates beyond its model."""
+        return self.method.prospects()
 
     def remarks(self) -> Sequence[str]:
         """Return what the method learned about the problem."""

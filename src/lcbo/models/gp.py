@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from lcbo.linalg import cholesky
-from lcbo.models.data import Data
-from lcbo.models.hyperparameters import Hyperparameters
-from lcbo.models.kernels import (
-    PROFILES,
-    VALUES,
-    followed_profile,
-    plain_squared_distance,
-    squared_distance,
-)
-
-PORTION = 2**18  # numbers; larger blocks of memory cost more than the algebra on them
+from lcbo.models.factored import FactoredGP, joined
+from lcbo.models.kernels import PROFILES, VALUES, followed_profile, squared_distance
 
 
 @dataclass(frozen=True)
@@ -60,91 +48,8 @@ class LeftOut:
     observed: Tensor
 
 
-class BatchedGP:
-    """The posterior given merged data and hyperparameters.
-
-    With ``K = k(U, U) + diag(noise_var / r)``, ``L = chol(K)`` and ``alpha = K^-1 (y - mean)``. A
-    missing outcome has its row and column of K replaced by the identity's, which removes the point
-    from that output exactly while keeping one batch.
-
-    Attributes:
-        u: ``n x d`` distinct points.
-        hyper: the hyperparameters.
-        present: ``B x n``, false where an outcome is missing; ``complete`` when none is.
-        noise: ``B x n`` noise variance of the (averaged) observation.
-        factor: ``B x n x n``, L.
-        alpha: ``B x n``.
-    """
-
-    def __init__(self, data: Data, hyper: Hyperparameters) -> None:
-        self.u = data.u
-        self.hyper = hyper
-        self.present = data.count > 0.0
-        self.noise = hyper.noise_var[:, None] / torch.where(self.present, data.count, 1.0)
-        self.complete = bool(self.present.all())
-        self.factor = self._factorized()
-        self.alpha = self._weights(data.y)
-
-    def _factorized(self) -> Tensor:
-        """Cholesky factors of the covariances."""
-        batch, n = self.present.shape
-        isotropic = self.hyper.lengthscale.shape[-1] == 1
-        r2 = plain_squared_distance(self.u, self.u) if isotropic else None
-        factor = self.u.new_empty(batch, n, n).mT  # in columns, as LAPACK returns them
-        for rows in _portions(batch, n * n):
-            factor[rows] = self._factor(rows, r2)
-        return factor
-
-    def _factor(self, rows: slice, r2: Tensor | None) -> Tensor:
-        """Cholesky factor of the covariance of some outputs, from the distances if all outputs share them."""
-        part, present = self.hyper.outputs(rows), self.present[rows]
-        if r2 is None:
-            r2 = squared_distance(self.u, self.u, part.lengthscale)
-        else:
-            r2 = r2 / part.lengthscale.square()[..., None]
-        cov = part.outputscale[:, None, None] * VALUES[part.kernel](r2)
-        diagonal = cov.diagonal(dim1=-2, dim2=-1)
-        diagonal.copy_(part.outputscale[:, None] + self.noise[rows])
-        if not self.complete:
-            cov *= present[:, :, None] & present[:, None, :]
-            diagonal[~present] = 1.0
-        return cholesky(cov)
-
-    def _kernel(self, z: Tensor) -> Tensor:
-        """Prior covariance between data and points, missing outcomes included: ``B x n x p``."""
-        phi = VALUES[self.hyper.kernel](squared_distance(self.u, z, self.hyper.lengthscale))
-        return self.hyper.outputscale[:, None, None] * phi
-
-    def cross(self, z: Tensor) -> Tensor:
-        """Prior covariance between data and points, zero where an outcome is missing: ``B x n x p``."""
-        cov = self._kernel(z)
-        return cov if self.complete else cov * self.present[:, :, None]
-
-    def gradient_cross(self, u: Tensor) -> Tensor:
-        """Prior covariance between the data and the gradient at ``u``: ``B x n x d``.
-
-        ``d k(u, U_i) / du = outputscale * phi1 * (U_i - u) / l^2``
-        """
-        r2 = squared_distance(self.u, u[None], self.hyper.lengthscale)
-        _, phi1, _ = PROFILES[self.hyper.kernel](r2)
-        weight = self.hyper.outputscale[:, None, None] * phi1
-        if not self.complete:
-            weight = weight * self.present[:, :, None]
-        return weight * ((self.u - u) / self.hyper.lengthscale[:, None, :].square())
-
-    def whiten(self, rhs: Tensor) -> Tensor:
-        """``L^-1 rhs``."""
-        white: Tensor = torch.linalg.solve_triangular(self.factor, rhs, upper=False)
-        return white
-
-    def unwhiten(self, rhs: Tensor) -> Tensor:
-        """``L^-T rhs``."""
-        solved: Tensor = torch.linalg.solve_triangular(self.factor.mT, rhs, upper=True)
-        return solved
-
-    def prior_gradient_cov(self, dim: int) -> Tensor:
-        """Prior covariance of the gradient anywhere: ``B x d x d``."""
-        return torch.diag_embed(self.hyper.prior_gradient_var.expand(-1, dim))
+class BatchedGP(FactoredGP):
+    """The posterior given merged data and hyperparameters: values, gradients and curvatures."""
 
     def gradient(self, u: Tensor) -> tuple[Tensor, Tensor]:
         """Mean gradient at one point, ``B x d``, and the trace of its covariance, ``B``.
@@ -157,7 +62,7 @@ class BatchedGP:
             means.append((part.alpha[:, None, :] @ slope).squeeze(-2))
             known.append(part.whiten(slope).square().sum((-2, -1)))
         prior = self.hyper.prior_gradient_var.expand(-1, len(u)).sum(-1)
-        return _joined(means), prior - _joined(known)
+        return joined(means), prior - joined(known)
 
     def mean(self, z: Tensor) -> Tensor:
         """Posterior mean at many points, ``B x p``: without the triangular solves of the variance."""
@@ -287,7 +192,7 @@ class BatchedGP:
         slopes = [
             (part.alpha[:, None, :] @ part.gradient_cross(u)).squeeze(-2) for part in self._parts(len(u))
         ]
-        return mean, var, _joined(slopes)
+        return mean, var, joined(slopes)
 
     def mean_hessian(self, u: Tensor) -> Tensor:
         """Second derivatives of the posterior mean at one point: ``B x d x d``.
@@ -331,103 +236,3 @@ class BatchedGP:
             noise=self.noise,
             observed=self.mean(self.u) + self.alpha * self.noise,
         )
-
-    def conditioned(self, z: Tensor, count: Tensor | None = None, *, least_noise: float = 0.0) -> BatchedGP:
-        """The same posterior with pending points added: exact covariance, unchanged mean.
-
-        The covariance needs no y. Extending ``L`` by one block row and ``alpha`` by zeros conditions
-        on points whose outcome equals the current mean.
-
-        Args:
-            z: ``p x d`` pending points.
-            count: ``B x p`` observations of each output at each point, 0 where there is none; by default
-                one of every output.
-            least_noise: least noise variance of the new points, in units of outputscale and noise together.
-        """
-        if len(z) == 0:
-            return self
-        batch, p = len(self.alpha), len(z)
-        present = self.present.new_ones(batch, p) if count is None else count > 0.0
-        noise = self.hyper.noise_var[:, None].expand(-1, p)
-        if count is not None:
-            noise = noise / torch.where(present, count, 1.0)
-        if least_noise:
-            floor = least_noise * (self.hyper.outputscale + self.hyper.noise_var)
-            noise = torch.maximum(noise, floor[:, None])
-        cross = self.cross(z)
-        corner = squared_distance(z, z, self.hyper.lengthscale)
-        corner = self.hyper.outputscale[:, None, None] * VALUES[self.hyper.kernel](corner)
-        corner.diagonal(dim1=-2, dim2=-1).copy_(self.hyper.outputscale[:, None] + noise)
-        complete = bool(present.all())
-        if not complete:
-            cross = cross * present[:, None, :]
-            corner *= present[:, :, None] & present[:, None, :]
-            corner.diagonal(dim1=-2, dim2=-1)[~present] = 1.0
-        white = self.whiten(cross)
-        extended = copy(self)
-        extended._border(white, cholesky(corner - white.mT @ white))
-        extended.u = torch.cat([self.u, z])
-        extended.present = torch.cat([self.present, present], -1)
-        extended.noise = torch.cat([self.noise, noise], -1)
-        extended.complete = self.complete and complete
-        extended.alpha = torch.cat([self.alpha, self.alpha.new_zeros(batch, p)], -1)
-        return extended
-
-    def _pick(self, rows: slice | NDArray[np.intp]) -> None:
-        """Keep the factors of some of the outputs."""
-        self.factor = self.factor[rows]
-
-    def _border(self, white: Tensor, corner: Tensor) -> None:
-        """Extend the factor by a block row: ``[white^T, corner]``."""
-        (batch, n, p), factor = white.shape, self.factor
-        self.factor = factor.new_empty(batch, n + p, n + p)
-        self.factor[:, :n, :n] = factor
-        self.factor[:, :n, n:] = 0.0
-        self.factor[:, n:, :n] = white.mT
-        self.factor[:, n:, n:] = corner
-
-    def with_targets(self, y: Tensor) -> BatchedGP:
-        """The posterior of other outcomes at the same points: two triangular solves.
-
-        Args:
-            y: ``B x n``; read only where an outcome is present.
-        """
-        changed = copy(self)
-        changed.alpha = self._weights(y)
-        return changed
-
-    def outputs(self, rows: slice | NDArray[np.intp]) -> BatchedGP:
-        """The posterior of some of the outputs; a slice copies nothing."""
-        part = copy(self)
-        part.hyper = self.hyper.outputs(rows)
-        part.present, part.noise, part.alpha = self.present[rows], self.noise[rows], self.alpha[rows]
-        part._pick(rows)
-        return part
-
-    def _parts(self, width: int) -> list[BatchedGP]:
-        """The model by portions of its outputs, for algebra with ``n x width`` numbers for each."""
-        portions = _portions(len(self.alpha), len(self.u) * width)
-        return [self] if len(portions) == 1 else [self.outputs(rows) for rows in portions]
-
-    def _mean(self, cross: Tensor) -> Tensor:
-        return self.hyper.mean[:, None] + (self.alpha[:, None, :] @ cross).squeeze(-2)
-
-    def _weights(self, y: Tensor) -> Tensor:
-        """``alpha = K^-1 (y - mean)``, zero where an outcome is missing."""
-        residual = torch.where(self.present, y - self.hyper.mean[:, None], 0.0).unsqueeze(-1)
-        return self._solve(residual).squeeze(-1)
-
-    def _solve(self, rhs: Tensor) -> Tensor:
-        """``K^-1 rhs``."""
-        portions = _portions(len(self.factor), self.factor.shape[-1] ** 2)
-        return _joined([torch.cholesky_solve(rhs[rows], self.factor[rows]) for rows in portions])
-
-
-def _portions(batch: int, numbers: int) -> list[slice]:
-    """Outputs to be treated together: with so many numbers for each, not more than a cache holds."""
-    size = max(PORTION // max(numbers, 1), 1)
-    return [slice(i, i + size) for i in range(0, batch, size)]
-
-
-def _joined(parts: list[Tensor]) -> Tensor:
-    return parts[0] if len(parts) == 1 else torch.cat(parts)

@@ -20,7 +20,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from lcbo.errors import ModelError
-from lcbo.methods.confirmation import Confirmed
 from lcbo.methods.decision import (
     Demand,
     Prospects,
@@ -31,11 +30,10 @@ from lcbo.methods.decision import (
 )
 from lcbo.methods.neighbors import no_noise_nearby, prospects_of_neighbors
 from lcbo.methods.protocol import Belief, Method
-from lcbo.methods.restarted import Restarted
 from lcbo.models.repeats import Repeats
-from lcbo.optimizer.describe import versions
 from lcbo.optimizer.kkt import Kkt, kkt
 from lcbo.optimizer.log import Log
+from lcbo.optimizer.plan.describe import versions
 from lcbo.optimizer.result import Result, Snapshot
 from lcbo.optimizer.sensitivity import explain
 from lcbo.problem import Problem
@@ -92,6 +90,8 @@ def answer(problem: Problem, method: Method, log: Log, *, reason: str, demand: D
         belief = _belief(method, prospects.u[best])
     elif noisy and problem.constraints:
         result.success, result.pof = False, math.nan
+    seen_at = {c: result.constr.get(c.name, math.nan) for c in problem.constraints}
+    result.slack = {str(c): float(c.slack(value)) for c, value in seen_at.items()}
     _explain(result, log, belief)
     result.reason = reason
     result.message = _message(result, noisy, seen.success)
@@ -145,8 +145,8 @@ def _prospects(problem: Problem, method: Method, log: Log, demand: Demand) -> Pr
     A model that cannot be built must not cost the user the answer.
     """
     try:
-        own = method.method if isinstance(method, Restarted) else method
-        found = own.prospects() if isinstance(own, Confirmed) else prospects_of(own, demand)
+        found = method.prospects()
+        found = prospects_of(method, demand) if found is None else found
     except ModelError:
         found = None
     if found is not None:

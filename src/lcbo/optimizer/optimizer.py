@@ -2,46 +2,38 @@
 
 from __future__ import annotations
 
-import logging
-import math
-import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import ThreadpoolController
 
 from lcbo.checks import MOST_POINTS, integer, is_integer, mapping, probability, truth
 from lcbo.errors import ArgumentError, StoreError, TellError
-from lcbo.methods import registry
-from lcbo.methods.confirmation import Confirmed
-from lcbo.methods.decision import Demand
-from lcbo.methods.protocol import Belief, Method, MethodSpec, Outcome
+from lcbo.methods.protocol import Belief, Method, MethodSpec
 from lcbo.optimizer import answer
 from lcbo.optimizer.kkt import Kkt
 from lcbo.optimizer.ledger import Ledger
 from lcbo.optimizer.log import FEASIBILITY_TOL, Log
-from lcbo.optimizer.recorder import AmendEntry, AskEntry, Contents, Recorder, TellEntry, run_files
-from lcbo.optimizer.result import Result
-from lcbo.optimizer.resume import (
-    check_versions,
-    facts_of,
-    replay,
-    restarted,
-    since_amended,
-    stored_plan,
+from lcbo.optimizer.plan.resume import check_versions, facts_of, stored_plan
+from lcbo.optimizer.plan.setup import (
+    CONFIDENCE,
+    check_tell,
+    read_data,
+    read_device,
+    read_outcomes,
+    read_path,
+    read_plan,
 )
-from lcbo.optimizer.setup import CONFIDENCE, Plan, read_data, read_device, read_outcomes, read_path, read_plan
+from lcbo.optimizer.recorder import AmendEntry, Contents, Recorder, TellEntry, run_files
+from lcbo.optimizer.result import Result
+from lcbo.optimizer.session import Session
 from lcbo.problem import Constraint, Problem, is_finite, not_finite, outcome_value
 from lcbo.random import generator
 from lcbo.text import shown
 from lcbo.types import Array, Candidate, Evaluation, Record
-
-logger = logging.getLogger(__name__)
 
 
 class Optimizer:
@@ -71,14 +63,7 @@ class Optimizer:
         store: path of a new file that keeps the run. Everything told is on the disk before `tell` returns.
             Close the optimizer (or use it in a ``with`` block) to let others write.
         device: where the models compute, ``"cpu"`` or ``"cuda"``; not part of what identifies a run.
-
-    Attributes:
-        method: name of the method, with its ``options``.
-        store: the open run file, if there is one.
     """
-
-    _ledger: Ledger
-    _method: Method
 
     def __init__(
         self,
@@ -101,9 +86,9 @@ class Optimizer:
         given |= {"confidence": confidence, "confirm": confirm, "feasibility_tol": feasibility_tol}
         plan = read_plan(problem, budget, device, **given)
         path = None if store is None else read_path("store", store)
-        self._prepare(plan)
+        self._session = Session(plan)
         if path is not None:
-            self._keep_in(run_files().Store.create(path, facts_of(plan), plan.budget))
+            self._session.keep_in(run_files().Store.create(path, facts_of(plan), plan.budget))
 
     @classmethod
     def open(
@@ -138,10 +123,10 @@ class Optimizer:
                 )
             check_versions(past)
             self = cls.__new__(cls)
-            self._prepare(plan, past)
-            self._keep_in(recorder)
+            self._session = Session(plan, past)
+            self._session.keep_in(recorder)
             if budget is not None:
-                self._extend(integer("budget", budget))
+                self._session.extend(integer("budget", budget))
         except BaseException:
             recorder.close()
             raise
@@ -152,8 +137,8 @@ class Optimizer:
         """Return the optimizer of a stored run as it was left; `ask` and `tell` are refused."""
         past = run if isinstance(run, Contents) else run_files().read(read_path("run", run))
         self = cls.__new__(cls)
-        self._prepare(stored_plan(past), past)
-        self._read_only = past.path
+        self._session = Session(stored_plan(past), past)
+        self._session.read_only = past.path
         return self
 
     def close(self) -> None:
@@ -172,6 +157,29 @@ class Optimizer:
         return f"<Optimizer {self.method}: {self.n_ended} of {self.budget or 'open'} evaluations{file}>"
 
     @property
+    def _ledger(self) -> Ledger:
+        return self._session.ledger
+
+    @property
+    def _method(self) -> Method:
+        return self._session.method
+
+    @property
+    def store(self) -> Recorder | None:
+        """The open run file, if there is one."""
+        return self._session.store
+
+    @property
+    def method(self) -> str:
+        """Name of the method."""
+        return self._session.plan.method.name
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the method, as given."""
+        return dict(self._session.plan.options)
+
+    @property
     def problem(self) -> Problem:
         """The problem, as amended."""
         return self._ledger.problem
@@ -184,7 +192,7 @@ class Optimizer:
     @property
     def seed(self) -> int:
         """Root of every random stream of the run."""
-        return self._plan.seed
+        return self._session.plan.seed
 
     @property
     def budget(self) -> int | None:
@@ -224,25 +232,8 @@ class Optimizer:
         """
         if n is not None and not (is_integer(n) and 1 <= n <= MOST_POINTS):
             raise ArgumentError("n", f"None or an integer from 1 to {MOST_POINTS}", shown(n))
-        self._sync()
-        if self.exhausted:
-            return []
-        with self._transaction():
-            with self._threads.limit(limits=1):
-                proposals = self._method.ask(n, self._ledger.left)
-            candidates, domain = [], self._setup.domain
-            for proposal in proposals:
-                u = proposal.u.copy() if domain is None else domain.nearest(proposal.u)
-                x = self.problem.space.from_unit(u)
-                x.flags.writeable = u.flags.writeable = False
-                candidates.append(Evaluation(proposal.id, x, u, proposal.role, proposal.iteration))
-            entry = AskEntry(n, self._method.info(), candidates)
-            if self.store is not None and candidates:
-                self.store.record_ask(entry, self._method.state())
-            self._ledger.enter(entry)
-        if candidates:
-            logger.debug("asked %s: candidates %d to %d", n, candidates[0].id, candidates[-1].id)
-        return candidates
+        self._session.sync()
+        return [] if self.exhausted else self._session.ask(n)
 
     def tell(
         self,
@@ -267,24 +258,17 @@ class Optimizer:
             sem: standard errors of the outcomes, by name, where they are known.
             also: further values by name, to be kept on record: `amend` can put limits on them later.
         """
-        if (outcomes is None) == (failed is None):
-            came = "neither" if failed is None else "both"
-            raise ArgumentError("tell", "either outcomes or failed='reason'", came)
-        if not is_integer(id):
-            raise TellError(f"id: expected the id of a candidate, an integer; got {shown(id)}")
-        truth("final", final)
-        if failed is not None and not isinstance(failed, str):
-            raise ArgumentError("failed", "the reason as a text", repr(failed))
-        if record is not None and not isinstance(record, Record):
-            raise ArgumentError("record", "a Record", repr(record))
+        check_tell(id, outcomes, failed, final, record)
         told = {} if outcomes is None else read_outcomes("outcomes", outcomes, self.problem)
         reason = not_finite(told) if failed is None else failed or "no reason given"
-        self._sync()
+        self._session.sync()
         if self._ledger.is_news(id, told, reason):
             finite = {name: value for name, value in told.items() if is_finite(value)}
             errors = {} if sem is None else self.problem.read_sem(sem)
             more = {} if also is None else self._read_also(also)
-            self._tell(TellEntry(int(id), finite | more, reason, final, record or Record(), sem=errors))
+            self._session.tell(
+                TellEntry(int(id), finite | more, reason, final, record or Record(), sem=errors)
+            )
 
     def _read_also(self, also: Mapping[str, float]) -> dict[str, float]:
         if named := [name for name in mapping("also", also) if name in self.problem.outcomes]:
@@ -293,26 +277,18 @@ class Optimizer:
 
     def settle(self, ended: Evaluation) -> None:
         """Report an evaluation of a pending candidate that has ended; its outcomes are not checked again."""
-        self._sync()
+        self._session.sync()
         if self._ledger.is_news(ended.id, ended.outcomes, ended.failed):
-            self._tell(TellEntry(ended.id, ended.outcomes, ended.failed, False, ended.record, sem=ended.sem))
+            self._session.tell(
+                TellEntry(ended.id, ended.outcomes, ended.failed, False, ended.record, sem=ended.sem)
+            )
 
     def late(self, ended: Evaluation) -> None:
         """Put on record what came of an evaluation that had been given up; the run does not use it."""
-        self._sync()
+        self._session.sync()
         if ended.id not in self._ledger.ended:
             raise TellError(f"id: expected a candidate whose evaluation has ended; got {ended.id!r}")
-        self._tell(TellEntry(ended.id, ended.outcomes, ended.failed, True, ended.record, late=True))
-
-    def _tell(self, entry: TellEntry) -> None:
-        logger.debug("told candidate %d: %s", entry.id, entry.failed or dict(entry.outcomes))
-        with self._transaction():
-            if self.store is not None:
-                self.store.record_tell(entry)
-            for outcome in self._ledger.enter(entry):
-                assert isinstance(outcome, Outcome)
-                with self._threads.limit(limits=1):
-                    self._method.hear(outcome)
+        self._session.tell(TellEntry(ended.id, ended.outcomes, ended.failed, True, ended.record, late=True))
 
     def evaluation_seed(self, candidate: Candidate, *, common: bool = False) -> int:
         """Return the seed of a candidate's evaluation: always the same, in a resumed run too.
@@ -328,11 +304,10 @@ class Optimizer:
         Args:
             data: as in the constructor, which is the place for data of a run with a file.
         """
-        self._sync()
+        self._session.sync()
         if self.store is not None:
             raise StoreError("a run with a file takes evaluations made elsewhere at its beginning: data=...")
-        with self._transaction():
-            self._include(read_data(data, self.problem))
+        self._session.include(read_data(data, self.problem))
 
     def amend(
         self,
@@ -367,34 +342,26 @@ class Optimizer:
             dry_run: return what would be changed and change nothing.
         """
         if not truth("dry_run", dry_run):
-            self._sync()
+            self._session.sync()
         stated = {"limits": limits, "constrain": constrain, "bounds": bounds, "fix": fix}
         entry = self._ledger.amendment({} if correct is None else correct, withdraw, stated, reason)
-        amended = self._ledger.amended(entry)
-        method = self._begun(amended)
-        if dry_run:
-            return entry
-        with self._transaction():
-            if self.store is not None:
-                self.store.record_amendment(entry)
-            self._ledger, self._method = amended, method
-        logger.info("amended: %s", entry)
+        self._session.amend(entry, dry_run=dry_run)
         return entry
 
     def recommend(self) -> Array | None:
         """Return the point the model believes best in user units, ``None`` before there is a model."""
-        with self._threads.limit(limits=1):
+        with self._session.one_thread():
             u = self._method.recommend()
         return None if u is None else self.problem.space.from_unit(u)
 
     def belief(self, x: Array) -> Belief | None:
         """Return what the model believes at ``x``, ``None`` without a model."""
-        with self._threads.limit(limits=1):
+        with self._session.one_thread():
             return self._method.belief(self.problem.space.to_unit(x))
 
     def surrogate(self) -> Any:
         """Return the method's model and the frame of its coordinates, ``None`` without one; for adapters."""
-        with self._threads.limit(limits=1):
+        with self._session.one_thread():
             return self._method.surrogate()
 
     def info(self) -> Mapping[str, float]:
@@ -407,7 +374,7 @@ class Optimizer:
 
     def stationarity(self) -> Kkt | None:
         """Return multipliers and KKT residuals at the recommended point, ``None`` without a model."""
-        with self._threads.limit(limits=1):
+        with self._session.one_thread():
             u = self._method.recommend()
             belief = None if u is None else self._method.belief(u)
         return None if belief is None else answer.stationarity(self.log, belief)
@@ -420,95 +387,8 @@ class Optimizer:
             confidence: probability with which a noisy answer is to be feasible; that of the run by default.
         """
         asked_for = None if confidence is None else probability("confidence", confidence)
-        demand = self._demand(self.problem, asked_for)
-        with self._threads.limit(limits=1):
+        demand = self._session.demand(self.problem, asked_for)
+        with self._session.one_thread():
             result = answer.answer(self.problem, self._method, self.log, reason=reason, demand=demand)
         result.method, result.options, result.rng = self.method, self.options, self.seed
-        seen = {c: result.constr.get(c.name, math.nan) for c in self.problem.constraints}
-        result.slack = {str(c): float(c.slack(value)) for c, value in seen.items()}
         return result
-
-    def _prepare(self, plan: Plan, past: Contents | None = None) -> None:
-        """Begin a run, or stand where a stored one stands, without recording anything yet."""
-        self._plan = plan
-        self.method, self.options = plan.method.name, dict(plan.options)
-        self.store: Recorder | None = None
-        self._read_only: Path | None = None
-        self._stale = False
-        self._begin(past)
-        if past is not None:
-            self.problem.continue_after(self.n_ended)
-
-    def _demand(self, problem: Problem, confidence: float | None = None) -> Demand:
-        plan = self._plan
-        return Demand.of(problem, confidence or plan.confidence, plan.feasibility_tol)
-
-    def _begin(self, past: Contents | None) -> None:
-        """Build ledger and method and bring them to where a stored run stands."""
-        plan, before = self._plan, () if past is None else since_amended(past)[0]
-        tol = plan.feasibility_tol
-        self._ledger = Ledger.of(plan.problem, plan.budget, tol, plan.data, before)
-        self._method = self._begun(self._ledger)
-        if past is not None:
-            with self._threads.limit(limits=1):
-                replay(past, self._ledger, self._method)
-
-    def _begun(self, ledger: Ledger) -> Method:
-        """Return a method that knows the data, or after an amendment the evaluations of the run."""
-        amended, problem = bool(ledger.amendments), ledger.problem
-        plan = self._plan
-        self._setup = plan.setup_after(ledger) if amended else plan.setup()
-        method: Method = registry.make(plan.method, self._setup, self.options)
-        if plan.confirm > 0.0 and not problem.deterministic:
-            method = Confirmed(method, plan.confirm, self._demand(problem))
-        # The algebra is small: several threads make it no faster on an idle machine and many times slower
-        # on a busy one, and one thread sums in one order. The user's function keeps all its threads.
-        # Only libraries that are loaded by now are limited, so this comes after the method's own imports.
-        self._threads = ThreadpoolController()
-        with self._threads.limit(limits=1):
-            if amended:
-                return restarted(method, ledger)
-            for evaluation in plan.data:
-                method.include(evaluation.u, problem.to_rows(evaluation.outcomes))
-        return method
-
-    def _include(self, data: Sequence[Evaluation]) -> None:
-        for evaluation in data:
-            with self._threads.limit(limits=1):
-                id = self._method.include(evaluation.u, self.problem.to_rows(evaluation.outcomes))
-            self._ledger.end(replace(evaluation, id=id))
-
-    def _keep_in(self, recorder: Recorder) -> None:
-        self.store = recorder
-        weakref.finalize(self, recorder.close)
-
-    def _extend(self, budget: int) -> None:
-        if budget == self.budget:
-            return
-        if self.budget is None or budget < self.budget:
-            stated = "an open budget" if self.budget is None else f"at least {self.budget}"
-            raise ArgumentError("budget", f"{stated}, as the run has", budget)
-        assert self.store is not None
-        self.store.record_budget(budget)
-        self._ledger.budget = budget
-        self._method.extend(budget)
-
-    def _sync(self) -> None:
-        """Make ready for a change: after one that broke off, begin again from what the store holds."""
-        if self._read_only is not None:
-            raise StoreError(f"{self._read_only}: opened for reading; Optimizer.open(path) goes on with it")
-        if self._stale and self.store is not None:
-            self._begin(self.store.contents())
-            self._stale = False
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """Mark the state stale unless the block completes, and catch up where the store can be read."""
-        self._stale = True
-        try:
-            yield
-        except BaseException:  # a full disk, Ctrl-C
-            with suppress(StoreError):
-                self._sync()
-            raise
-        self._stale = False

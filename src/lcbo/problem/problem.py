@@ -20,6 +20,7 @@ from lcbo.errors import ArgumentError, OutcomeError
 from lcbo.problem.calling import ByName, OneByOne, split, takes_seed
 from lcbo.problem.constraint import Constraint, Objective, outcome_names
 from lcbo.problem.known import is_linear_constraint, read_known
+from lcbo.problem.outcomes import is_finite, outcome_value, read_positional
 from lcbo.problem.scipy import ConstraintFunction, is_nonlinear_constraint
 from lcbo.problem.space import Space
 from lcbo.problem.variable import Variable, read_variables
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     ConstraintLike: TypeAlias = Constraint | str | NonlinearConstraint
     KnownLike: TypeAlias = Known | str | LinearConstraint
 
-LARGEST = 1e300  # what an outcome may be, either way
 _OF_THE_FUNCTION = ("fun", "source", "vectorized", "takes_seed", "terms")
 
 
@@ -152,7 +152,7 @@ class Problem(Displayed):
                 expected = "False beside a Command or a NonlinearConstraint, which take one point"
                 raise ArgumentError("vectorized", expected, True)
             fun = OneByOne(fun)
-        self.fun = fun if fun is None or not functions else self._joined(fun, own, functions)
+        self.fun = fun if fun is None or not functions else _joined(fun, own, functions)
 
     def __repr__(self) -> str:
         limits = f"{len(self.constraints)} constraint{'s' * (len(self.constraints) != 1)}"
@@ -260,7 +260,7 @@ class Problem(Displayed):
                     f"fun: expected the outcomes {list(self.outcomes)}; {missing} missing, got {came}"
                 )
             return {name: outcome_value(name, returned[name]) for name in self.outcomes}
-        return self._read_positional(returned, self.outcomes)
+        return read_positional(returned, self.outcomes)
 
     def read_sem(self, sem: object) -> dict[str, float]:
         """Return standard errors by outcome; a name that is none and a value below 0 raise `OutcomeError`."""
@@ -309,60 +309,25 @@ class Problem(Displayed):
         named[self.objective.name] *= self.objective.sign
         return named
 
-    def _read_positional(self, returned: object, names: Sequence[str]) -> dict[str, float]:
-        """Read ``(f, c)``, or a bare number when ``names`` holds the objective alone."""
-        if isinstance(returned, tuple) and len(returned) == 2:
-            f, c = returned
-            values = [c] if np.ndim(c) == 0 else list(c)
-            if len(values) != len(names) - 1:
-                expected = f"(f, c) with {len(names) - 1} values {list(names[1:])}"
-                raise OutcomeError(f"fun: expected {expected}; got {len(values)} values in c")
-            return {name: outcome_value(name, value) for name, value in zip(names, [f, *values], strict=True)}
-        if len(names) == 1:
-            return {names[0]: outcome_value(names[0], returned)}
-        expected = f"a mapping with the outcomes {list(names)}, or (f, c)"
-        raise OutcomeError(f"fun: expected {expected}; got {described(returned)}")
 
-    def _joined(
-        self, fun: Callable[..., Any], own: Sequence[str], functions: Sequence[ConstraintFunction]
-    ) -> Callable[..., Any]:
-        """Return a function that adds the components of SciPy constraints to the outcomes of ``fun``."""
+def _joined(
+    fun: Callable[..., Any], own: Sequence[str], functions: Sequence[ConstraintFunction]
+) -> Callable[..., Any]:
+    """Return a function that adds the components of SciPy constraints to the outcomes of ``fun``."""
 
-        def joined(x: Array, **seed: int) -> Any:
-            returned = fun(x, **seed)
-            if isinstance(returned, Measured):
-                return Measured(added(returned.values, x), returned.sem)
-            return added(returned, x)
+    def joined(x: Array, **seed: int) -> Any:
+        returned = fun(x, **seed)
+        if isinstance(returned, Measured):
+            return Measured(added(returned.values, x), returned.sem)
+        return added(returned, x)
 
-        def added(returned: Any, x: Array) -> dict[str, Any]:
-            named = dict(returned) if isinstance(returned, Mapping) else self._read_positional(returned, own)
-            for function in functions:
-                named.update(function(x))
-            return named
+    def added(returned: Any, x: Array) -> dict[str, Any]:
+        named = dict(returned) if isinstance(returned, Mapping) else read_positional(returned, own)
+        for function in functions:
+            named.update(function(x))
+        return named
 
-        return joined
-
-
-def outcome_value(name: str, value: object) -> float:
-    """Return an outcome as a float (possibly NaN), or raise `OutcomeError` naming it."""
-    if hasattr(value, "detach"):  # a torch tensor, maybe one that carries a gradient
-        value = value.detach().cpu().numpy()
-    if isinstance(value, np.ndarray) and value.size == 1:
-        value = value.reshape(())[()]
-    if not is_number(value):
-        raise OutcomeError(f"outcome {name!r}: expected a real number; got {described(value)}")
-    return float(value)
-
-
-def is_finite(value: float | None) -> bool:
-    """Return whether an outcome is a number that can be computed with; sums of larger ones overflow."""
-    return value is not None and abs(value) <= LARGEST
-
-
-def not_finite(outcomes: Mapping[str, float | None]) -> str | None:
-    """Return which outcomes are no finite numbers, in words; ``None`` when all are."""
-    broken = {name: value for name, value in outcomes.items() if not is_finite(value)}
-    return "; ".join(f"outcome {name!r} is {value}" for name, value in broken.items()) or None
+    return joined
 
 
 def _read_constraints(

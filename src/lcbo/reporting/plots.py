@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from lcbo.errors import ArgumentError
+from lcbo.optimizer.plan.setup import read_path
 from lcbo.optimizer.result import Result
-from lcbo.optimizer.setup import read_path
 from lcbo.reporting.format import counted, one_line, with_error
 from lcbo.text import brief
 

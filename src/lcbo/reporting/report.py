@@ -12,8 +12,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lcbo.optimizer.plan.setup import read_path
 from lcbo.optimizer.recorder import BudgetEntry
-from lcbo.optimizer.setup import read_path
 from lcbo.reporting import figures
 from lcbo.reporting.format import (
     counted,

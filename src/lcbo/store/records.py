@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lcbo.errors import StoreError
-from lcbo.optimizer.describe import renamed_options
+from lcbo.optimizer.plan.describe import renamed_options
 from lcbo.optimizer.recorder import AmendEntry, AskEntry, BudgetEntry, Contents, LogEntry, TellEntry
 from lcbo.problem.changes import Change
 from lcbo.store.database import AMENDED

@@ -14,11 +14,11 @@ from lcbo.errors import ArgumentError
 from lcbo.optimizer.ledger import Ledger
 from lcbo.optimizer.log import Log
 from lcbo.optimizer.optimizer import Optimizer
+from lcbo.optimizer.plan.resume import stored_argument
+from lcbo.optimizer.plan.setup import read_path
+from lcbo.optimizer.plan.tables import brought_along
 from lcbo.optimizer.recorder import AmendEntry, AskEntry, BudgetEntry, LogEntry
 from lcbo.optimizer.result import Result
-from lcbo.optimizer.resume import stored_argument
-from lcbo.optimizer.setup import read_path
-from lcbo.optimizer.tables import brought_along
 from lcbo.problem import Problem
 from lcbo.problem.sources import rebuild_problem
 from lcbo.store.owner import Owner

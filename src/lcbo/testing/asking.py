@@ -32,7 +32,7 @@ def starts_come_first(subject: Subject) -> None:
 @check
 def budget_is_spent_exactly(subject: Subject) -> None:
     """Small and odd budgets are spent exactly."""
-    for budget in (1, 3, 9, 18):
+    for budget in (1, 3, 9):
         run = subject.run(budget=budget, n_init=min(4, budget)).finish()
         require(len(run.asked) == budget, f"budget {budget}: {len(run.asked)} points")
 

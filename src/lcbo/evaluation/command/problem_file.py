@@ -31,7 +31,7 @@ from lcbo.checks import integer, is_number, truth
 from lcbo.errors import ArgumentError, LcboError
 from lcbo.evaluation.command.command import Command
 from lcbo.evaluation.python_file import FileFunction
-from lcbo.optimizer.setup import read_path
+from lcbo.optimizer.plan.setup import read_path
 from lcbo.problem import Problem, Variable
 from lcbo.problem.constraint import Constraint, Objective
 from lcbo.problem.sources import plain_problem

@@ -18,7 +18,7 @@ from lcbo.methods.lcbo.exploration import Exploration, make_explorer
 from lcbo.methods.lcbo.integers import Integers
 from lcbo.methods.lcbo.local_model import LocalModel
 from lcbo.methods.lcbo.options import LcboOptions
-from lcbo.methods.lcbo.regime import BatchSizes, NoiseRegime, retreat
+from lcbo.methods.lcbo.regime import BatchSizes, NoiseRegime, is_lost, retreat
 from lcbo.methods.lcbo.window import Window
 from lcbo.methods.protocol import Array, Belief, Call, Forecast, Proposal, Setup
 from lcbo.models.repeats import Repeats
@@ -109,10 +109,10 @@ class Lcbo(QueuedMethod):
                 return Iterate.start(self.setup.start)
             return Iterate.start(self.setup.snapped(self.archive.u[self.best(self.basins.starts[-1])]))
         here: Iterate = self.iterate
-        back = retreat(here, self.archive, self._open_ids)
-        if back is not None:
+        if is_lost(here, self.archive, self._open_ids):
             self.step.failed()
             if not self.options.avoid_failures:
+                back = retreat(here)
                 back = back if self.integers is None else self.integers.back(here, back)
                 return back if self.setup.domain is None else replace(back, u=self.setup.snapped(back.u))
             # From the last good point, with what the failures taught.
@@ -144,7 +144,7 @@ class Lcbo(QueuedMethod):
         """Whether every evaluation at the iterate has failed, while others of its batch are still to come."""
         if self.iterate is None or any(np.array_equal(u, self.iterate.u) for u, _ in self._queue):
             return False
-        return retreat(self.iterate, self.archive, self._open_ids) is not None
+        return is_lost(self.iterate, self.archive, self._open_ids)
 
     def _finished(self) -> bool:
         """Whether there is nothing more to find here, and budget enough to look elsewhere.

@@ -87,10 +87,13 @@ class BatchSizes:
         return (min(most, repeats) if repeats or around else 1), around
 
 
-def retreat(iterate: Iterate, archive: Archive, batch: Sequence[int]) -> Iterate | None:
-    """Return halfway to the last good iterate where all evaluations of this one, among ``batch``, failed."""
+def is_lost(iterate: Iterate, archive: Archive, batch: Sequence[int]) -> bool:
+    """Whether all evaluations of an iterate, among ``batch``, failed, while there is a good one behind it."""
     here = [id for id in batch if np.array_equal(archive.u[id], iterate.u)]
-    if not here or not (archive.status[here] == FAILED).all() or not iterate.step.any():
-        return None
+    return bool(here) and bool((archive.status[here] == FAILED).all()) and bool(iterate.step.any())
+
+
+def retreat(iterate: Iterate) -> Iterate:
+    """Return halfway to the last good iterate."""
     back = 0.5 * iterate.step
     return Iterate(iterate.u - back, back)

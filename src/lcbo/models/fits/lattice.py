@@ -17,7 +17,7 @@ make the peak jump between "all noise" and "very short lengthscale"; the mean mo
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -92,15 +92,15 @@ class LatticeFit:
         least = data.u.new_tensor(least_noise)
         evidence = data.u.new_full(wanted.shape, -torch.inf)
         means = data.u.new_zeros(*wanted.shape, 2)
-        groups = _same_counts(data)
+        planes = [_Plane.of(self, data, rows, least[rows]) for rows in _same_counts(data)]
         for i, ln in enumerate(ln_length.tolist()):
             if not bool(wanted[:, i].any()):
                 continue
             phi = PROFILES[kernel](r2 * (math.exp(-2.0 * ln) / dim))[0]
-            for group in groups:
-                rows = group[wanted[group, i]]
-                if len(rows):
-                    evidence[rows, i], means[rows, i] = self._average(phi, data, rows, least[rows])
+            for plane in planes:
+                here = plane.only(wanted[plane.rows, i])
+                if len(here.rows):
+                    evidence[here.rows, i], means[here.rows, i] = here.average(*_rotate(phi, data, here.rows))
         joint = evidence + _log_prior(ln_length, self.length_prior)
         weight = torch.softmax(joint, -1)
         scale, noise = (weight[..., None] * means).sum(1).exp().unbind(-1)
@@ -108,49 +108,94 @@ class LatticeFit:
         hyper = Hyperparameters(length[:, None], scale, noise, data.u.new_zeros(batch), kernel)
         return LatticePosterior(hyper, torch.logsumexp(joint, -1))
 
-    def _average(self, phi: Tensor, data: Data, rows: Tensor, least: Tensor) -> tuple[Tensor, Tensor]:
-        """Evidence of one lengthscale, ``m``, and posterior means of ``ln s`` and ``ln v``, ``m x 2``."""
-        ln_scale = self.step * _indices(self.scale_span, phi)
-        plain = self.step * _indices(self.noise_span, phi)
+
+@dataclass(frozen=True)
+class _Plane:
+    """The (outputscale, noise) lattice of ``m`` outputs and what of it no lengthscale changes.
+
+    Attributes:
+        rows: ``m`` outputs that share their decompositions.
+        least: ``m`` least noise variances.
+        ln_scale: ``S`` values of ln s.
+        ln_noise: ``m x V`` values of ln v.
+        floored: ``m x V``, where v is the least noise.
+        ratios: all q that occur, in order.
+        at: ``S x V`` places of q in ``ratios``, wherever v is not the least noise.
+        repeats: ``m x 1 x V``, what the scatter of repeats takes from the log likelihood.
+        prior: ``S x V`` log weights.
+        excluded: ``m x S x V``, where Cholesky would not stand q.
+    """
+
+    rows: Tensor
+    least: Tensor
+    ln_scale: Tensor
+    ln_noise: Tensor
+    floored: Tensor
+    ratios: Tensor
+    at: Tensor
+    repeats: Tensor
+    prior: Tensor
+    excluded: Tensor
+
+    @classmethod
+    def of(cls, fit: LatticeFit, data: Data, rows: Tensor, least: Tensor) -> _Plane:
+        (low, high), (first, last) = fit.scale_span, fit.noise_span
+        ln_scale = fit.step * _indices(fit.scale_span, least)
+        plain = fit.step * _indices(fit.noise_span, least)
         ln_noise = torch.maximum(plain, least.log()[:, None])
-        spectrum, rotated = _rotate(phi, data, rows)
-        table = self._log_likelihood(spectrum, rotated.square(), least)
-        table -= (
-            0.5 * (data.dof[rows, None] * ln_noise + data.scatter[rows, None] * (-ln_noise).exp())[:, None]
-        )
-        table += _log_prior(ln_scale, self.scale_prior)[:, None] + _log_prior(plain, self.noise_prior)
+        at = np.arange(last - first + 1) - np.arange(high - low + 1)[:, None] + (high - low)
+        repeats = 0.5 * (data.dof[rows, None] * ln_noise + data.scatter[rows, None] * (-ln_noise).exp())
         ln_ratio = ln_noise[:, None] - ln_scale[:, None]
-        table.masked_fill_(ln_ratio < self.step * (self.least_ratio - 0.5), -torch.inf)
+        return cls(
+            rows,
+            least,
+            ln_scale,
+            ln_noise,
+            floored=plain.exp() < least[:, None],
+            ratios=(fit.step * _indices((first - high, last - low), least)).exp(),
+            at=to_tensor(at, least),
+            repeats=repeats[:, None],
+            prior=_log_prior(ln_scale, fit.scale_prior)[:, None] + _log_prior(plain, fit.noise_prior),
+            excluded=ln_ratio < fit.step * (fit.least_ratio - 0.5),
+        )
+
+    def only(self, wanted: Tensor) -> _Plane:
+        """Return the plane of some of its outputs."""
+        if bool(wanted.all()):
+            return self
+        per_output = ("rows", "least", "ln_noise", "floored", "repeats", "excluded")
+        return replace(self, **{name: getattr(self, name)[wanted] for name in per_output})
+
+    def average(self, spectrum: Tensor, rotated: Tensor) -> tuple[Tensor, Tensor]:
+        """Evidence of one lengthscale, ``m``, and posterior means of ``ln s`` and ``ln v``, ``m x 2``."""
+        table = self._log_likelihood(spectrum, rotated.square())
+        table -= self.repeats
+        table += self.prior
+        table.masked_fill_(self.excluded, -torch.inf)
         evidence = torch.logsumexp(table, (1, 2))
         weight = (table - evidence[:, None, None]).exp()
-        means = torch.stack([weight.sum(2) @ ln_scale, (weight.sum(1) * ln_noise).sum(-1)], -1)
+        means = torch.stack([weight.sum(2) @ self.ln_scale, (weight.sum(1) * self.ln_noise).sum(-1)], -1)
         return evidence, means
 
-    def _log_likelihood(self, spectrum: Tensor, power: Tensor, least: Tensor) -> Tensor:
-        """Log likelihood of the merged means on the (outputscale, noise) lattice: ``m x S x V``.
+    def _log_likelihood(self, spectrum: Tensor, power: Tensor) -> Tensor:
+        """Log likelihood of the merged means: ``m x S x V``.
 
         Args:
             spectrum: ``n`` eigenvalues of ``D phi D``.
             power: ``m x n`` squares of the rotated data.
-            least: ``m`` least noise variances.
         """
-        ln_scale = self.step * _indices(self.scale_span, spectrum)
-        noises = (self.step * _indices(self.noise_span, spectrum)).exp()
-        (low, high), (first, last) = self.scale_span, self.noise_span
-        level = spectrum[:, None] + (self.step * _indices((first - high, last - low), spectrum)).exp()
-        ratios = np.arange(last - first + 1) - np.arange(high - low + 1)[:, None] + (high - low)
-        at = to_tensor(ratios, spectrum)
+        level = spectrum[:, None] + self.ratios
         volume, misfit = (
-            level.log().sum(0)[at].expand(len(power), *at.shape),
-            (power @ level.reciprocal())[:, at],
+            level.log().sum(0)[self.at].expand(len(power), *self.at.shape),
+            (power @ level.reciprocal())[:, self.at],
         )
-        floored = noises < least[:, None]
-        if bool(floored.any()):
-            level = spectrum + (least[:, None] * (-ln_scale).exp())[..., None]
+        per_scale = (-self.ln_scale).exp()
+        if bool(self.floored.any()):
+            level = spectrum + (self.least[:, None] * per_scale)[..., None]
             floor_volume, floor_misfit = level.log().sum(-1), (power[:, None] / level).sum(-1)
-            volume = torch.where(floored[:, None], floor_volume[..., None], volume)
-            misfit = torch.where(floored[:, None], floor_misfit[..., None], misfit)
-        return -0.5 * (volume + misfit * (-ln_scale).exp()[:, None] + len(spectrum) * ln_scale[:, None])
+            volume = torch.where(self.floored[:, None], floor_volume[..., None], volume)
+            misfit = torch.where(self.floored[:, None], floor_misfit[..., None], misfit)
+        return -0.5 * (volume + misfit * per_scale[:, None] + len(spectrum) * self.ln_scale[:, None])
 
 
 def _indices(span: tuple[int, int], like: Tensor) -> Tensor:

@@ -12,13 +12,13 @@ from lcbo.errors import ArgumentError, StoreError, StoreWarning
 from lcbo.methods import registry
 from lcbo.methods.protocol import Call, Method, MethodSpec, Outcome, Proposal
 from lcbo.methods.restarted import Restarted
-from lcbo.optimizer import describe
-from lcbo.optimizer.describe import describe_run, describe_value, differences, versions
 from lcbo.optimizer.ledger import Ledger
 from lcbo.optimizer.log import FEASIBILITY_TOL
+from lcbo.optimizer.plan import describe
+from lcbo.optimizer.plan.describe import describe_run, describe_value, differences, versions
+from lcbo.optimizer.plan.setup import CONFIDENCE, Plan, check_problem, read_arguments
+from lcbo.optimizer.plan.tables import brought_along
 from lcbo.optimizer.recorder import AmendEntry, AskEntry, BudgetEntry, Contents, LogEntry
-from lcbo.optimizer.setup import CONFIDENCE, Plan, check_problem, read_arguments
-from lcbo.optimizer.tables import brought_along
 from lcbo.problem import Problem
 from lcbo.problem.sources import plain_problem, rebuild_problem, renumbered
 

@@ -7,7 +7,7 @@ import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from statistics import NormalDist
 from types import CodeType
@@ -159,7 +159,13 @@ def _entrywise(stored: Mapping[str, Json], given: Mapping[str, Json], prefix: st
 def versions() -> dict[str, str]:
     """Return the versions a result depends on, without importing the packages."""
     packages = ("lcbo", "torch", "numpy", "scipy")
-    return {"python": platform.python_version()} | {name: version(name) for name in packages}
+    return {"python": platform.python_version()} | {name: _version(name) for name in packages}
+
+
+@cache
+def _version(package: str) -> str:
+    """Read a version once: parsing the description of a package takes longer than much of a small run."""
+    return version(package)
 
 
 def fingerprint(description: Json) -> str:

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lcbo.checks import MOST_POINTS, integer, is_integer, is_number, mapping, number, probability
-from lcbo.errors import ArgumentError
+from lcbo.checks import MOST_POINTS, integer, is_integer, is_number, mapping, number, probability, truth
+from lcbo.errors import ArgumentError, TellError
 from lcbo.methods import registry
 from lcbo.methods.protocol import MethodSpec, Setup
 from lcbo.optimizer.ledger import Ledger
 from lcbo.optimizer.log import FEASIBILITY_TOL
-from lcbo.optimizer.tables import brought_along, pairs_of
+from lcbo.optimizer.plan.tables import brought_along, pairs_of
 from lcbo.problem import Problem, is_finite, outcome_value
 from lcbo.random import generator
 from lcbo.text import shown
-from lcbo.types import Array, Evaluation
+from lcbo.types import Array, Evaluation, Record
 
 if TYPE_CHECKING:
     from lcbo.problem.domain import Domain
@@ -268,3 +268,17 @@ def read_seed(rng: int | np.random.Generator | None) -> int:
     if not is_integer(rng) or rng < 0:
         raise ArgumentError("rng", "an integer of at least 0, a numpy Generator or None", repr(rng))
     return int(rng)
+
+
+def check_tell(id: object, outcomes: object, failed: object, final: object, record: object) -> None:
+    """Check the arguments of `Optimizer.tell`, each by itself."""
+    if (outcomes is None) == (failed is None):
+        came = "neither" if failed is None else "both"
+        raise ArgumentError("tell", "either outcomes or failed='reason'", came)
+    if not is_integer(id):
+        raise TellError(f"id: expected the id of a candidate, an integer; got {shown(id)}")
+    truth("final", final)
+    if failed is not None and not isinstance(failed, str):
+        raise ArgumentError("failed", "the reason as a text", repr(failed))
+    if record is not None and not isinstance(record, Record):
+        raise ArgumentError("record", "a Record", repr(record))
