@@ -56,6 +56,15 @@ def test_window_of_its_own_choice_grows_with_the_noise(level: float, size: int) 
     assert window_of(4, 2.0, None, level).size == 8, "a chosen one is kept"
 
 
+@pytest.mark.parametrize(("level", "limit", "pause"), [(0.0, None, 3), (1.0, None, 8), (1.0, 15, 4)])
+def test_hyperparameters_are_kept_as_much_longer_as_the_window_is(
+    level: float, limit: int | None, pause: int
+) -> None:
+    assert window_of(4, "auto", limit, level).fit_every == pause
+    assert window_of(4, 2.0, limit, level).fit_every == 3, "a chosen one does not grow"
+    assert window_of(4, None, limit, level).fit_every == 3
+
+
 def test_window_skips_failures() -> None:
     assert window_of(2, 1.0, None)(archive([1.0, 2.0, None, None])).tolist() == [0, 1]
 

@@ -94,7 +94,8 @@ class LocalModel:
 
         Every so many iterations frame and hyperparameters are learned anew.
         """
-        refit = iteration % self._options.fit_every == 0
+        pause = self._window.fit_every
+        refit = iteration % pause == 0
         if self._options.adapt_frame and self._options.fit == "lattice":
             changed = self._choose()
             if changed or refit or self._elsewhere:
@@ -103,7 +104,7 @@ class LocalModel:
         self._elsewhere = False
         if self._options.fit == "lattice" and (refit or not self._lasting):
             fresh = len(np.setdiff1d(ids, self._ids))
-            leaving = (self._options.fit_every - 1) * fresh if len(ids) == self._window.size else 0
+            leaving = (pause - 1) * fresh if len(ids) == self._window.size else 0
             self._lasting = ids[leaving:].tolist()
         self.builder.kernel = self._choice.kernel
         if self._options.reset_between_fits:

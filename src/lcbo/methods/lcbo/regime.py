@@ -19,6 +19,7 @@ from lcbo.steps.step import Iterate
 from lcbo.types import Array
 
 PROBES_SHARE = 25  # noise probes cost at most a 25th of the budget
+QUIET_WINDOW = 3.0  # evaluations per variable where there is no noise
 CLEARLY_NOISY = 0.03  # noise over the scatter of the window, in standard deviations
 
 
@@ -35,7 +36,7 @@ class NoiseRegime:
     @property
     def window(self) -> float:
         """Evaluations per variable in the window."""
-        return 3.0 + 5.0 * self.level
+        return QUIET_WINDOW + 5.0 * self.level
 
     @property
     def explore(self) -> int:

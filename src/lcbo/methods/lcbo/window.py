@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from lcbo.methods.base.archive import Archive
 from lcbo.methods.lcbo.basins import Basins
 from lcbo.methods.lcbo.options import LcboOptions
-from lcbo.methods.lcbo.regime import NoiseRegime
+from lcbo.methods.lcbo.regime import QUIET_WINDOW, NoiseRegime
 
 LEAST_WINDOW = 12  # evaluations, for problems of few variables
 
@@ -32,13 +32,24 @@ class Window:
     @property
     def size(self) -> int | None:
         """Its length; ``None`` for all."""
-        window, limit = self._options.window, self._options.window_limit
+        window = self._options.window
         if window is None:
             return None
         if isinstance(window, str):
-            size = max(math.ceil(self.regime.window * self._dim), LEAST_WINDOW)
-        else:
-            size = math.ceil(window * self._dim)
+            return self._limited(max(math.ceil(self.regime.window * self._dim), LEAST_WINDOW))
+        return self._limited(math.ceil(window * self._dim))
+
+    @property
+    def fit_every(self) -> int:
+        """Iterations between fits; a window that noise made longer takes as much longer to change."""
+        size = self.size
+        if size is None or not isinstance(self._options.window, str):
+            return self._options.fit_every
+        quiet = self._limited(max(math.ceil(QUIET_WINDOW * self._dim), LEAST_WINDOW))
+        return round(self._options.fit_every * size / quiet)
+
+    def _limited(self, size: int) -> int:
+        limit = self._options.window_limit
         return max(size if limit is None else min(size, limit), 2)
 
     def __call__(self, archive: Archive) -> NDArray[np.intp]:
