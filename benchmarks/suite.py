@@ -6,6 +6,7 @@ evaluated and by the point it hands the user. What the numbers mean stands in do
 Run: python benchmarks/suite.py run [--methods lcbo cobyqa] [--half checking] [--seeds 0-2] [--jobs 2]
      python benchmarks/suite.py run --label step --options '{"step": "penalty"}'
      python benchmarks/suite.py table [--against cobyqa]
+     python benchmarks/suite.py standing [--half checking] [--methods lcbo cobyqa scbo]
      python benchmarks/suite.py profiles OUT_DIR [--methods lcbo cobyqa]
      python benchmarks/suite.py list
 """
@@ -29,7 +30,21 @@ from typing import Any
 import numpy as np
 from quality import seeds_of
 from suite_problems import ENTRIES, HALVES, KINDS, Entry, posed
-from suite_scores import Key, Record, Yardstick, aligned, append, paired, read, read_all, scored, table
+from suite_scores import (
+    READ_AT,
+    Key,
+    Record,
+    Yardstick,
+    aligned,
+    append,
+    as_markdown,
+    paired,
+    read,
+    read_all,
+    scored,
+    standing,
+    table,
+)
 
 import lcbo
 from lcbo.methods import registry
@@ -182,6 +197,18 @@ def print_table(given: argparse.Namespace) -> None:
                 print(f"largest {words}: {', '.join(five) or 'none'}")
 
 
+def print_standing(given: argparse.Namespace) -> None:
+    """Print for every tau what each method solved, side by side, as Markdown."""
+    stored = read_all(given.results)
+    names = {e.name for e in chosen(given)}
+    kept = {label: _kept(_nearly(runs) if given.near else runs, names) for label, runs in stored.items()}
+    labels = given.methods or sorted(kept, key=lambda label: (label != "lcbo", -len(kept[label]), label))
+    yard = Yardstick(record for runs in kept.values() for record in runs.values())
+    for tau in given.tau:
+        print(f"\nPercent of the {given.half} half solved to {tau:g} after {given.after}d evaluations:\n")
+        print(as_markdown(standing({label: kept[label] for label in labels}, yard, tau, given.after)))
+
+
 def _nearly(runs: Mapping[Key, Record]) -> dict[Key, Record]:
     return {key: record.nearly() for key, record in runs.items() if record.near is not None}
 
@@ -273,6 +300,8 @@ def arguments() -> argparse.ArgumentParser:
     looking.add_argument("--near", action="store_true", help="accept violations of 1e-6 spreads")
     showing = verbs.add_parser("table", parents=[looking])
     showing.add_argument("--against", help="a label, a results file, or a folder of the same labels")
+    beside = verbs.add_parser("standing", parents=[looking])
+    beside.add_argument("--after", type=int, default=20, choices=READ_AT, help="evaluations over d")
     drawing = verbs.add_parser("profiles", parents=[looking])
     drawing.add_argument("folder", type=Path, metavar="OUT_DIR")
     verbs.add_parser("list", parents=[_choice("both")])
@@ -289,7 +318,9 @@ def main() -> None:
         if given.quick:
             given.seeds, given.multiples = [0], [20]
         sys.exit(run_all(given) > 0)
-    {"table": print_table, "profiles": draw_profiles, "list": print_list}[given.verb](given)
+    {"table": print_table, "standing": print_standing, "profiles": draw_profiles, "list": print_list}[
+        given.verb
+    ](given)
 
 
 if __name__ == "__main__":

@@ -277,6 +277,39 @@ def table(records: Sequence[Record], yard: Yardstick, taus: Sequence[float]) -> 
     return rows
 
 
+def standing(
+    runs: Mapping[str, Mapping[Key, Record]], yard: Yardstick, tau: float, multiple: int
+) -> list[list[str]]:
+    """Return the percent solved to ``tau`` after ``multiple`` times d evaluations, labels side by side.
+
+    A label that has fewer runs than the first is compared with the first on those: its cell names their
+    number and what the first solved of them.
+    """
+    first, *_ = runs
+
+    def solved(label: str, keys: Sequence[Key]) -> tuple[float, float]:
+        target = {key: yard.target(key[0], tau) for key in keys}
+        reached = {k: runs[label][k].best_after(posed(k[0]).budget(multiple)) <= target[k] for k in keys}
+        return mean_and_error((key[0], 100.0 * flag) for key, flag in reached.items())
+
+    def cell(label: str, keys: Sequence[Key]) -> str:
+        own = [key for key in keys if key in runs[label]]
+        if not own:
+            return "-"
+        mean, error = solved(label, own)
+        text = f"{mean:.0f}" if math.isnan(error) else f"{mean:.0f} ± {error:.0f}"
+        return (
+            text if len(own) == len(keys) else f"{text} (of {len(own)}; {first} {solved(first, own)[0]:.0f})"
+        )
+
+    rows = [["kind", "noise", "runs", *runs]]
+    for kind, noise, found in groups([r for r in runs[first].values() if r.serves(multiple)]):
+        keys = [record.key for record in found]
+        level = "all" if noise is None else f"{noise:g}"
+        rows.append([kind, level, str(len(keys)), *(cell(label, keys) for label in runs)])
+    return rows
+
+
 def paired(
     mine: Mapping[Key, Record], theirs: Mapping[Key, Record], yard: Yardstick
 ) -> tuple[list[list[str]], list[tuple[float, str]]]:
@@ -304,6 +337,12 @@ def paired(
     names = {key[0] for key in common}
     by_problem = [(float(np.mean([change[k] for k in common if k[0] == name])), name) for name in names]
     return rows, sorted(by_problem)
+
+
+def as_markdown(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as a Markdown table, the header first."""
+    head, *body = ("| " + " | ".join(row) + " |" for row in rows)
+    return "\n".join([head, "|" + "---|" * len(rows[0]), *body])
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:

@@ -14,10 +14,12 @@ from suite_scores import (
     Record,
     Yardstick,
     append,
+    as_markdown,
     mean_and_error,
     paired,
     read,
     scored,
+    standing,
     table,
 )
 
@@ -66,6 +68,23 @@ def test_points_that_nearly_hold_are_kept_apart():
     assert Yardstick([]).log_gap(run) == Yardstick([]).answer_log_gap(run) == 1.0
     assert Yardstick([]).log_gap(run.nearly()) == Yardstick([]).answer_log_gap(run.nearly()) < -6.0
     assert replace(run, violation=0.1).nearly().violation == 0.1
+
+
+def test_standing_puts_methods_side_by_side_on_the_runs_they_share():
+    """Seed 0 is solved by both, seed 1 by the first alone, and only the first has a run with noise."""
+    good, bad = [[9, posed(WELD).truth.best_known.value]], [[9, 5.0]]
+    ours = [record(good), record(good, seed=1), record(bad, noise=0.1), record(good, noise=0.1, seed=1)]
+    theirs = [record(good), record(bad, seed=1), record(bad, noise=0.1)]
+    runs = {"lcbo": {r.key: r for r in ours}, "other": {r.key: r for r in theirs}}
+    rows = standing(runs, Yardstick([]), 0.01, 20)
+    assert rows[0] == ["kind", "noise", "runs", "lcbo", "other"]
+    assert rows[1] == ["structures", "0", "2", "100", "50"]
+    assert rows[2] == ["structures", "0.1", "2", "50", "0 (of 1; lcbo 0)"]
+    assert rows[-1] == ["all", "all", "4", "75", "33 (of 3; lcbo 67)"]
+    assert as_markdown(rows[:2]).splitlines()[1:] == [
+        "|---|---|---|---|---|",
+        "| structures | 0 | 2 | 100 | 50 |",
+    ]
 
 
 def test_gap_is_relative_to_the_reference_and_clipped():
