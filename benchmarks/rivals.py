@@ -2,8 +2,8 @@
 
 `reach` counts the evaluations until a feasible point within 1 % of the optimum was observed, of truss25 until
 any feasible one; a run ends there, or after its budget. `time` measures processor seconds of whole runs of 25
-variables on one thread, the function's own not counted: the truss with 2 limits, and with all of its 43. There
-is no noise. Runs that are stored are not made again.
+variables on one thread, the function's own not counted: the truss with 2 limits, and with all of its 43.
+There is no noise. Runs that are stored are not made again.
 
 Run: python benchmarks/rivals.py reach [--methods furbo] [--problems quadratic10] [--seeds 0-4]
      python benchmarks/rivals.py time [--methods bayesqp] [--problems truss25-43] [--evaluations 1000]
@@ -186,10 +186,9 @@ def table(runs: Mapping[tuple[str, str, str, int], Run]) -> None:
     for run in runs.values():
         if run.part == "time":
             limit = LIMITS[run.method] if run.problem == "truss25" else None
-            verdict = "" if limit is None else f"   limit {limit:g}"
-            print(
-                f"{run.method:<9}{run.problem:<12}{run.evaluations:>6}{run.seconds:>9.1f} s   gap {run.gap:.2%}{verdict}"
-            )
+            beside = "" if limit is None else f"   limit {limit:g}"
+            about = f"{run.method:<9}{run.problem:<12}{run.evaluations:>6}{run.seconds:>9.1f} s"
+            print(f"{about}   gap {run.gap:.2%}{beside}")
 
 
 def main() -> None:
