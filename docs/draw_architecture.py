@@ -22,6 +22,7 @@ WORDS = {
     "text": "words in messages",
     "checks": "argument checks",
     "random": "random streams",
+    "lbfgs": "many climbs at once",
     "linalg": "Cholesky and jitter",
     "scaling": "standardized outputs",
     "terms": "feasibility arithmetic",

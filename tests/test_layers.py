@@ -12,6 +12,7 @@ LAYERS = {
     "errors": 0,
     "text": 0,
     "checks": 1,
+    "lbfgs": 1,
     "linalg": 1,
     "random": 1,
     "scaling": 1,

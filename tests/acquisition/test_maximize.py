@@ -7,7 +7,8 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
-from lcbo.acquisition.maximize import Adam, Lbfgs, adam, cloud, lbfgs
+from lcbo.acquisition.maximize import AcquisitionFunction, Adam, Lbfgs, adam, cloud
+from lcbo.lbfgs import Functions, lbfgs
 
 DIM = 6
 CENTER = np.array([0.2, 0.9, 1.7, -0.4, 0.5, 1.0])
@@ -37,6 +38,10 @@ def many_hills(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     away = z - 0.6
     value = (0.1 * np.cos(20.0 * away) - np.square(away)).sum(-1)
     return value, -2.0 * np.sin(20.0 * away) - 2.0 * away
+
+
+def alike(function: AcquisitionFunction) -> Functions:
+    return lambda _, z: function(z)
 
 
 def starts(count: int = 10, dim: int = DIM) -> np.ndarray:
@@ -77,12 +82,12 @@ def test_adam_keeps_the_best_point_of_a_path() -> None:
 
 
 def test_lbfgs_solves_the_bowl_exactly() -> None:
-    best, _ = lbfgs(bowl, starts(), 100)
+    best, _ = lbfgs(alike(bowl), starts(), 100)
     np.testing.assert_allclose(best, np.broadcast_to(CENTER.clip(0.0, 1.0), best.shape), rtol=0.0, atol=1e-7)
 
 
 def test_lbfgs_equals_scipy_s_on_a_curved_valley() -> None:
-    best, value = lbfgs(valley, starts(), 200)
+    best, value = lbfgs(alike(valley), starts(), 200)
 
     def negative(x: np.ndarray) -> tuple[float, np.ndarray]:
         v, g = valley(x[None])
@@ -97,10 +102,10 @@ def test_lbfgs_equals_scipy_s_on_a_curved_valley() -> None:
 
 def test_lbfgs_never_goes_down_and_leaves_a_maximum_alone() -> None:
     z = starts()
-    _, value = lbfgs(many_hills, z, 30)
+    _, value = lbfgs(alike(many_hills), z, 30)
     assert (value >= many_hills(z)[0]).all()
     top = np.full((2, DIM), 0.6)
-    np.testing.assert_allclose(lbfgs(many_hills, top, 30)[0], top, rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(lbfgs(alike(many_hills), top, 30)[0], top, rtol=0.0, atol=1e-12)
 
 
 def test_lbfgs_stays_where_the_value_is_not_finite() -> None:
@@ -109,7 +114,7 @@ def test_lbfgs_stays_where_the_value_is_not_finite() -> None:
         return np.where(z[:, 0] > 0.5, np.nan, value), gradient
 
     z = starts()
-    best, value = lbfgs(cliff, z, 50)
+    best, value = lbfgs(alike(cliff), z, 50)
     lost = z[:, 0] > 0.5
     assert 0 < int(lost.sum()) < len(z)
     np.testing.assert_allclose(best[lost], z[lost])

@@ -41,6 +41,11 @@ class Data:
         """Return the observations of some outputs alone."""
         return Data(self.u, self.y[rows], self.count[rows], self.scatter[rows], self.dof[rows])
 
+    def thinned(self, count: int) -> Data:
+        """Return a number of the points alone, evenly chosen; what replicates say of the noise stays."""
+        kept = np.linspace(0, len(self.u) - 1, count).round().astype(int)
+        return Data(self.u[kept], self.y[:, kept], self.count[:, kept], self.scatter, self.dof)
+
 
 def weights(sem: Array, noise_var: tuple[float | None, ...]) -> tuple[Array, tuple[float | None, ...]]:
     """Weights of observations with standard errors, ``n x B``, and the noise variance of weight 1.

@@ -24,7 +24,7 @@ from lcbo.models.kernels import PROFILES
 from lcbo.types import Array
 
 # An explicit inverse makes every evaluation one product. Its error in a variance is about
-# ``eps * n * outputscale / noise_var`` of it, so almost noise-free models solve with their factor instead.
+# ``eps * n * outputscale / noise_var`` of it, so almost noise-free models use that of their factor instead.
 LEAST_RELATIVE_NOISE = 1e-5
 LEAST_VARIANCE = 1e-18  # keeps logarithms and quotients finite at data points of a noise-free model
 
@@ -69,14 +69,33 @@ class Moments:
         return to_array(gradient)
 
 
-def inverse_covariance(gp: BatchedGP) -> Tensor | None:
-    """``K^-1`` as ``B x n x n``, or ``None`` where it would be too inaccurate to use."""
+@dataclass(frozen=True)
+class Inverse:
+    """Solves with the covariance of a model's points, prepared once for many evaluations.
+
+    Attributes:
+        matrix: ``B x n x n``, ``K^-1`` or ``L^-1``.
+        halved: it is ``L^-1``, which takes two products and loses half as many digits.
+    """
+
+    matrix: Tensor
+    halved: bool
+
+    def __call__(self, rhs: Tensor) -> Tensor:
+        """``K^-1 rhs``: ``B x n x q``."""
+        solved = torch.bmm(self.matrix, rhs)
+        return torch.bmm(self.matrix.mT, solved) if self.halved else solved
+
+
+def inverse_covariance(gp: BatchedGP) -> Inverse:
+    """Return what solves with K: its inverse or, where that would be too inaccurate, that of its factor."""
     hyper = gp.hyper
     if not bool((hyper.noise_var > LEAST_RELATIVE_NOISE * hyper.outputscale).all()):
-        return None
+        eye = torch.diag(gp.u.new_ones(len(gp.u)))
+        return Inverse(gp.whiten(eye.expand(len(gp.factor), -1, -1)), halved=True)
     # LAPACK returns columns one after the other; the transpose is the same matrix in rows, and products with
     # it are twice as fast.
-    return torch.cholesky_inverse(gp.factor).mT
+    return Inverse(torch.cholesky_inverse(gp.factor).mT, halved=False)
 
 
 class Predictor:
@@ -88,11 +107,10 @@ class Predictor:
 
     Args:
         gp: the model.
-        inverse: `inverse_covariance` of a model of the first ``n_0`` of its points; ``None`` solves with the
-            factor.
+        inverse: `inverse_covariance` of a model of the first ``n_0`` of its points.
     """
 
-    def __init__(self, gp: BatchedGP, inverse: Tensor | None) -> None:
+    def __init__(self, gp: BatchedGP, inverse: Inverse) -> None:
         self.gp = gp
         self.inverse_square = gp.hyper.lengthscale.square().reciprocal()
         self._isotropic = self.inverse_square.shape[-1] == 1
@@ -101,10 +119,9 @@ class Predictor:
         self._prior_mean = to_array(gp.hyper.mean)[:, None]
         self._prior_var = to_array(gp.hyper.outputscale)[:, None]
         self._inverse = inverse
-        if inverse is not None:
-            known, n = inverse.shape[-1], gp.factor.shape[-1]
-            units = torch.diag(gp.u.new_ones(n))[:, known:].expand(len(gp.factor), -1, -1)
-            self._rows = gp.unwhiten(units)
+        self._known, n = inverse.matrix.shape[-1], len(gp.u)
+        units = torch.diag(gp.u.new_ones(n))[:, self._known :].expand(len(gp.alpha), -1, -1)
+        self._rows = gp.unwhiten(units)
 
     def __call__(self, points: Array) -> Moments:
         """Return the moments at ``q x d`` points."""
@@ -135,13 +152,11 @@ class Predictor:
 
     def _solve(self, cross: Tensor) -> Tensor:
         """``K^-1 k``: ``B x n x q``."""
-        if self._inverse is None:
-            return torch.cholesky_solve(cross, self.gp.factor)
-        known = self._inverse.shape[-1]
+        known = self._known
         if known == cross.shape[-2]:
-            return torch.bmm(self._inverse, cross)
+            return self._inverse(cross)
         solved = torch.bmm(self._rows, torch.bmm(self._rows.mT, cross))
-        solved[:, :known].baddbmm_(self._inverse, cross[:, :known])
+        solved[:, :known] += self._inverse(cross[:, :known])
         return solved
 
 
@@ -178,7 +193,7 @@ class DrawnPredictor(Predictor):
         draws: ``B x k x S``.
     """
 
-    def __init__(self, gp: BatchedGP, inverse: Tensor | None, normal: Array) -> None:
+    def __init__(self, gp: BatchedGP, inverse: Inverse, normal: Array) -> None:
         super().__init__(gp, inverse)
         draws, self._weights = gp.imagined(to_tensor(normal, gp.u))
         self.draws = to_array(draws)

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from lcbo.acquisition.maximize import MAXIMIZERS, AcquisitionFunction
 from lcbo.methods.base.builders import growing_builder
@@ -18,7 +17,7 @@ from lcbo.methods.search.options import GlobalOptions
 from lcbo.models.border import to_tensor
 from lcbo.models.builder import Model
 from lcbo.models.gp import BatchedGP
-from lcbo.models.moments import Predictor, inverse_covariance
+from lcbo.models.moments import Inverse, Predictor, inverse_covariance
 from lcbo.random import generator
 from lcbo.terms import Terms
 
@@ -37,7 +36,7 @@ class GlobalSearch(ModelBased):
         self._maximizer = MAXIMIZERS[options.optimizer](**options.optimizer_options)
         self._fitted_at: int | None = None
         self._told = 0
-        self._inverse: tuple[BatchedGP, Tensor | None] | None = None
+        self._inverse: tuple[BatchedGP, Inverse] | None = None
 
     @abstractmethod
     def acquisition(self, predictor: Predictor, terms: Terms, best: float | None) -> AcquisitionFunction:
@@ -132,7 +131,7 @@ class GlobalSearch(ModelBased):
         return best
 
     def _objective(
-        self, gp: BatchedGP, inverse: Tensor | None, terms: Terms, best: float | None
+        self, gp: BatchedGP, inverse: Inverse, terms: Terms, best: float | None
     ) -> AcquisitionFunction:
         """What the next point maximizes, by the model given what is pending; see `acquisition`."""
         return self.acquisition(Predictor(gp, inverse), terms, best)
@@ -141,7 +140,7 @@ class GlobalSearch(ModelBased):
         """Return a point, or a uniform one where it would round to one that has been evaluated."""
         return self._uniform(1)[0] if self.archive.holds(self.setup.snapped(u)) else u
 
-    def _base_inverse(self) -> Tensor | None:
+    def _base_inverse(self) -> Inverse:
         """Inverse covariance of the points known at the last fit, computed once per fit."""
         base = self._builder.base
         if self._inverse is None or self._inverse[0] is not base:

@@ -22,7 +22,7 @@ from lcbo.methods.search.options import LogceiOptions
 from lcbo.models.border import to_array
 from lcbo.models.builder import Model
 from lcbo.models.gp import BatchedGP
-from lcbo.models.moments import DrawnPredictor, Predictor
+from lcbo.models.moments import DrawnPredictor, Inverse, Predictor
 from lcbo.random import generator
 from lcbo.terms import Terms
 
@@ -55,7 +55,7 @@ class LogCei(GlobalSearch):
     def _objective(
         self,
         gp: BatchedGP,
-        inverse: Tensor | None,
+        inverse: Inverse,
         terms: Terms,
         best: float | None,  # noqa: ARG002  (that of the observations)
     ) -> AcquisitionFunction:

@@ -11,12 +11,17 @@ from scipy.optimize import Bounds, minimize
 from torch import Tensor
 
 from lcbo.errors import ModelError
+from lcbo.lbfgs import Functions, Rows, lbfgs
 from lcbo.linalg import cholesky
 from lcbo.models.border import to_array, to_tensor
 from lcbo.models.data import Data
 from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.kernels import PROFILES, squared_distance
 from lcbo.types import Array
+
+MANY = 256  # points: of more, the second climb of a fit is begun on so many
+FIRST_STEP = 0.5  # in log parameters
+PORTION = 2**18  # numbers; larger blocks of memory cost more than the algebra on them
 
 
 class Prior(Protocol):
@@ -158,13 +163,58 @@ class RestartedFit(MapFit):
     fresh: Hyperparameters = field(kw_only=True)
 
     def __call__(self, data: Data, start: Hyperparameters) -> Hyperparameters:
-        """Climb from ``start`` and from ``fresh``."""
-        warm = super().__call__(data, start)
-        fresh = super().__call__(data, self.fresh)
-        better = (log_posterior(data, fresh, self)[0] > log_posterior(data, warm, self)[0])[:, None]
-        noise = self.noise_prior is not None
-        packed = torch.where(better, pack(fresh, noise), pack(warm, noise))
-        return unpack(packed, warm, noise)
+        """Climb from ``start`` and from ``fresh``.
+
+        The second climb finds its mode on a part of many points, and goes on with all of them for the outputs
+        for which that mode is the better one.
+        """
+        noise, rows = self.noise_prior is not None, np.arange(len(data.y))
+        theta, value = self._climbed(data, start, to_array(pack(start, noise)))
+        other = to_array(pack(self.fresh, noise))
+        if len(data.u) > MANY:
+            other, _ = self._climbed(data.thinned(MANY), start, other)
+            rows = np.flatnonzero(self._densities(data, start)(rows, other)[0] > value)
+        if len(rows):
+            again, reached = self._climbed(data.outputs(rows), start.outputs(rows), other[rows])
+            better = reached > value[rows]
+            theta[rows[better]] = again[better]
+        return unpack(to_tensor(theta, start.outputscale), start, noise)
+
+    def _climbed(self, data: Data, like: Hyperparameters, theta: Array) -> tuple[Array, Array]:
+        """Where every output's climb from ``B x p`` log parameters ends, and its log density there, ``B``.
+
+        The outputs are independent: each ends when it has converged, and only those that go on are computed.
+        """
+        low, high = self.box(like).T
+        return lbfgs(
+            self._densities(data, like),
+            theta.clip(low, high),
+            self.max_iterations,
+            low=low,
+            high=high,
+            first=FIRST_STEP,
+            least_gain=self.tolerance,
+        )
+
+    def _densities(self, data: Data, like: Hyperparameters) -> Functions:
+        """The log densities of the outputs in their log parameters, -inf where they are not computable."""
+        size = max(PORTION // len(data.u) ** 2, 1)
+
+        def some(rows: Rows, theta: Array) -> tuple[Array, Array]:
+            hyper = unpack(to_tensor(theta, data.u), like.outputs(rows), self.noise_prior is not None)
+            try:
+                value, slope = log_posterior(data.outputs(rows), hyper, self)
+            except ModelError:  # the covariance of one of them is not numerically definite
+                return in_portions(rows, theta, 1) if len(rows) > 1 else (np.full(1, -np.inf), 0.0 * theta)
+            return to_array(value), to_array(slope)
+
+        def in_portions(rows: Rows, theta: Array, size: int = size) -> tuple[Array, Array]:
+            parts = [some(rows[i : i + size], theta[i : i + size]) for i in range(0, len(rows), size)]
+            return np.concatenate([value for value, _ in parts]), np.concatenate(
+                [slope for _, slope in parts]
+            )
+
+        return in_portions
 
 
 @dataclass(frozen=True)
