@@ -68,7 +68,12 @@ class LatticeFit:
         return self.posterior(data, kernel, least_noise, last).hyper
 
     def posterior(
-        self, data: Data, kernel: str, least_noise: list[float], last: Hyperparameters | None
+        self,
+        data: Data,
+        kernel: str,
+        least_noise: list[float],
+        last: Hyperparameters | None,
+        trend: Tensor | None = None,
     ) -> LatticePosterior:
         """Hyperparameters and evidence of every output.
 
@@ -80,6 +85,8 @@ class LatticeFit:
                 noise is this: all the prior has below it lies on it.
             last: the previous estimate: only its lattice neighborhood is searched, and the evidence is of
                 this neighborhood alone.
+            trend: ``n x p``, columns that the outputs may have any multiples of beside the process: only what
+                no such multiples explain is compared with it (the restricted likelihood).
         """
         batch, dim = len(data.y), data.u.shape[-1]
         ln_length = self.step * _indices(self.length_span, data.u)  # over sqrt(d)
@@ -100,7 +107,7 @@ class LatticeFit:
             for group in groups:
                 rows = group[wanted[group, i]]
                 if len(rows):
-                    evidence[rows, i], means[rows, i] = self._average(phi, data, rows, least[rows])
+                    evidence[rows, i], means[rows, i] = self._average(phi, data, rows, least[rows], trend)
         joint = evidence + _log_prior(ln_length, self.length_prior)
         weight = torch.softmax(joint, -1)
         scale, noise = (weight[..., None] * means).sum(1).exp().unbind(-1)
@@ -108,12 +115,14 @@ class LatticeFit:
         hyper = Hyperparameters(length[:, None], scale, noise, data.u.new_zeros(batch), kernel)
         return LatticePosterior(hyper, torch.logsumexp(joint, -1))
 
-    def _average(self, phi: Tensor, data: Data, rows: Tensor, least: Tensor) -> tuple[Tensor, Tensor]:
+    def _average(
+        self, phi: Tensor, data: Data, rows: Tensor, least: Tensor, trend: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         """Evidence of one lengthscale, ``m``, and posterior means of ``ln s`` and ``ln v``, ``m x 2``."""
         ln_scale = self.step * _indices(self.scale_span, phi)
         plain = self.step * _indices(self.noise_span, phi)
         ln_noise = torch.maximum(plain, least.log()[:, None])
-        spectrum, rotated = _rotate(phi, data, rows)
+        spectrum, rotated = _rotate(phi, data, rows, trend)
         table = self._log_likelihood(spectrum, rotated.square(), least)
         table -= (
             0.5 * (data.dof[rows, None] * ln_noise + data.scatter[rows, None] * (-ln_noise).exp())[:, None]
@@ -168,13 +177,21 @@ def _same_counts(data: Data) -> list[Tensor]:
     return [(group == i).nonzero().flatten() for i in range(len(distinct))]
 
 
-def _rotate(phi: Tensor, data: Data, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Eigenvalues of ``D phi D`` over the known points and the rotated data of each output of a group."""
+def _rotate(phi: Tensor, data: Data, rows: Tensor, trend: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Eigenvalues of ``D phi D`` over the known points and the rotated data of each output of a group.
+
+    With a trend both are those of the complement of its columns.
+    """
     count = data.count[rows[0]]
     y = data.y[rows]
     if bool((count == 0.0).any()):
         known = count > 0.0
         phi, y, count = phi[known][:, known], y[:, known], count[known]
+        trend = None if trend is None else trend[known]
     root = count.sqrt()
-    spectrum, basis = torch.linalg.eigh(root[:, None] * phi * root)
-    return spectrum.clamp_min(0.0), (y * root) @ basis
+    cov, y = root[:, None] * phi * root, y * root
+    if trend is not None:
+        beside = torch.linalg.qr(root[:, None] * trend, mode="complete")[0][:, trend.shape[1] :]
+        cov, y = beside.T @ cov @ beside, y @ beside
+    spectrum, basis = torch.linalg.eigh(cov)
+    return spectrum.clamp_min(0.0), y @ basis
