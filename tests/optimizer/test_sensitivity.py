@@ -128,6 +128,50 @@ def test_uncertainty_of_a_limits_slope_widens_its_error():
     assert 0.91 <= np.mean(hits) <= 0.99
 
 
+def program(rng, d=20):
+    """A quadratic program with two equalities in a cube: Hessian, Jacobian, multipliers."""
+    root = rng.standard_normal((d, d)) * rng.uniform(0.1, 1.5, d)
+    return root @ root.T + 3.0 * np.eye(d), rng.standard_normal((2, d)), np.array([2.0, -1.0])
+
+
+def astray(rng, hessian, jacobian, size):
+    """An offset along the limits whose slope there is as large in any direction."""
+    tangent = np.linalg.svd(jacobian)[2][len(jacobian) :].T
+    slope = size * rng.standard_normal(tangent.shape[1])
+    return tangent @ np.linalg.solve(tangent.T @ hessian @ tangent, slope)
+
+
+def test_multipliers_away_from_the_optimum_are_those_of_the_optimum():
+    """With exact derivatives of a quadratic program they follow from any point of its limits."""
+    rng = np.random.default_rng(6)
+    hessian, jacobian, exact = program(rng)
+    offset = astray(rng, hessian, jacobian, 0.3)
+    slopes = np.vstack([-exact @ jacobian - hessian @ offset, jacobian])
+    bends = np.stack([hessian, np.zeros_like(hessian), np.zeros_like(hessian)])
+    found = balanced(np.full(20, 0.5), slopes, np.zeros((3, 20, 20)), PAIR, bends)
+    plain = np.linalg.lstsq(jacobian.T, -slopes[0])[0]
+    assert np.abs(plain - exact).max() > 0.05
+    np.testing.assert_allclose(found.multipliers, exact, atol=0.2 * np.abs(plain - exact).max())
+    assert (np.abs(found.multipliers - exact) <= 2.0 * found.errors).all()
+    away = np.linalg.norm(offset)
+    assert np.linalg.norm(found.offset - offset) < 0.5 * away
+
+
+def test_errors_of_multipliers_cover_those_of_the_optimum():
+    """Noisy slopes at points off the optimum of one program: the bars cover in as many runs as they say."""
+    rng, sd = np.random.default_rng(7), 0.05
+    hessian, jacobian, exact = program(rng)
+    bends = np.stack([hessian, np.zeros_like(hessian), np.zeros_like(hessian)])
+    cov = np.stack([sd**2 * np.eye(20), np.zeros((20, 20)), np.zeros((20, 20))])
+    scores = []
+    for _ in range(60):
+        slope = -exact @ jacobian - hessian @ astray(rng, hessian, jacobian, 0.1)
+        slopes = np.vstack([slope + sd * rng.standard_normal(20), jacobian])
+        found = balanced(np.full(20, 0.5), slopes, cov, PAIR, bends)
+        scores.append((found.multipliers - exact) / found.errors)
+    assert 0.88 <= np.mean(np.abs(scores) <= 2.0) <= 0.99
+
+
 @pytest.mark.parametrize("center", [-3.0, -0.5, 0.0, 2.0, 10.0])
 def test_a_cut_normal_has_the_moments_of_a_truncated_one(center):
     sd = 0.7
