@@ -39,7 +39,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 from scipy.optimize import lsq_linear
 from scipy.special import log_ndtr, ndtr, ndtri_exp
 
@@ -288,14 +287,18 @@ class _Regression:
         pressed: Mask,
         reach: float,
     ) -> None:
-        self._slope, self._jacobian = slope, jacobian
         self._least = np.where(equality, -np.inf, 0.0)
-        variances, basis = np.linalg.eigh(cov)
-        self._cov = (basis * np.maximum(variances, 0.0)) @ basis.T
-        _, size, across = np.linalg.svd(jacobian[pressed], full_matrices=True)
-        tangent = across[int(np.sum(size > 1e-10 * size.max(initial=0.0))) :].T
+        _, size, basis = np.linalg.svd(jacobian[pressed], full_matrices=True)
+        held = int(np.sum(size > 1e-10 * size.max(initial=0.0)))
+        normal, tangent = basis[:held].T, basis[held:].T
         self._curvature, turn = np.linalg.eigh(tangent.T @ hessian @ tangent)
-        self._tangent, self._changed = tangent @ turn, hessian @ tangent @ turn
+        self._tangent = tangent @ turn
+        known = np.column_stack([jacobian.T, -slope])
+        self._along, self._across = self._tangent.T @ known, normal.T @ known
+        self._changed = normal.T @ hessian @ self._tangent
+        variances, self._turn = np.linalg.eigh(self._tangent.T @ cov @ self._tangent)
+        self._variances = np.maximum(variances, 0.0) + 1e-16 + 1e-12 * cov.diagonal().max(initial=0.0)
+        self._normal_cov, self._cross_cov = normal.T @ cov @ normal, normal.T @ cov @ self._tangent
         self._reach2 = reach**2
         likelihood = np.array([self._fitted(tau2)[0] for tau2 in _TAU2])
         posterior = likelihood - np.log1p(_TAU2 / _CHANGE**2)  # a prior of Cauchy's
@@ -309,9 +312,9 @@ class _Regression:
 
     def offset(self) -> Array:
         """Return where the optimum is expected, ``n``, from the point."""
-        r = self._slope + self._jacobian.T @ self.estimate
-        z = -self._astray(self.tau2) * (self._changed.T @ np.linalg.solve(self._variance(self.tau2), r))
-        offset: Array = self._tangent @ z
+        changed, _ = self._whitened(self.tau2, np.diag(self._curvature), self._changed)
+        r = self._columns @ self.estimate - self._target
+        offset: Array = -self._tangent @ (self._astray(self.tau2) * (changed.T @ r))
         return offset
 
     def _astray(self, tau2: float) -> Array:
@@ -319,29 +322,39 @@ class _Regression:
         variances: Array = self._reach2 * tau2 / np.maximum(tau2 + self._reach2 * self._curvature**2, 1e-300)
         return variances
 
-    def _variance(self, tau2: float) -> Array:
-        astray = self._astray(tau2)
-        rest = np.maximum(tau2 - self._curvature**2 * astray, 0.0)
-        variance: Array = (
-            self._cov + (self._changed * astray) @ self._changed.T + (self._tangent * rest) @ self._tangent.T
-        )
-        least = 1e-16 + 1e-12 * variance.diagonal().max(initial=0.0)
-        variance[np.diag_indices_from(variance)] += least
-        return variance
+    def _whitened(self, tau2: float, along: Array, across: Array) -> tuple[Array, float]:
+        """Return columns in coordinates where r is standard normal, and half the log volume of its variance.
+
+        Along the tangents that variance is the slopes' plus ``tau^2 I``: one decomposition serves all tau.
+
+        Args:
+            tau2: the square of tau.
+            along: the columns by tangents.
+            across: the columns by normals, of which there are few.
+        """
+        root, astray = np.sqrt(self._variances + tau2), self._astray(tau2)
+        inside = (self._turn.T @ along) / root[:, None]
+        cross = self._cross_cov + self._changed * (astray * self._curvature)
+        seen = (self._turn.T @ cross.T) / root[:, None]
+        variance = self._normal_cov + (self._changed * astray) @ self._changed.T
+        rest = variance - seen.T @ seen
+        rest[np.diag_indices_from(rest)] += 1e-16 + 1e-12 * variance.diagonal()
+        values, basis = np.linalg.eigh(rest)
+        least = np.sqrt(np.maximum(values, 1e-16))
+        outside = (basis.T @ (across - seen.T @ inside)) / least[:, None]
+        return np.concatenate([inside, outside]), float(np.log(root).sum() + np.log(least).sum())
 
     def _fitted(self, tau2: float) -> tuple[float, Array, Array, Array]:
         """Return the restricted log likelihood of tau, its multipliers, and the regression they are of."""
-        factor = np.linalg.cholesky(self._variance(tau2))
-        white = solve_triangular(factor, np.column_stack([self._jacobian.T, -self._slope]), lower=True)
+        white, volume = self._whitened(tau2, self._along, self._across)
         columns, target = white[:, :-1], white[:, -1]
-        estimate: Array = np.linalg.lstsq(columns, target)[0]
+        estimate = np.asarray(np.linalg.lstsq(columns, target)[0], dtype=float)
         if (estimate < self._least).any():
             estimate = lsq_linear(columns, target, bounds=(self._least, np.inf), method="bvls").x
         used = columns[:, (estimate > 0.0) | np.isinf(self._least)]
         taken = np.log(np.maximum(np.linalg.svd(used, compute_uv=False), 1e-300)).sum()
         misfit = np.square(target - columns @ estimate).sum()
-        likelihood = -float(np.log(factor.diagonal()).sum() + taken + 0.5 * misfit)
-        return likelihood, estimate, columns, target
+        return -float(volume + taken + 0.5 * misfit), estimate, columns, target
 
 
 def _cut_normal(precision: Array, pull: Array, least: Array) -> tuple[Array, Array]:

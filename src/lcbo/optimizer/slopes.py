@@ -103,9 +103,10 @@ def local_slopes(
             if few and order == 2:
                 continue
             columns = None if few else trend_columns(data.u - at, order)
-            hyper = COARSE.posterior(data, KERNEL, least, None, columns).hyper
-            evidence = _evidence(data, hyper, at, order, alike) - (len(u) if order == 2 else 0)
-            candidates.append(_Candidate(frame, order, hyper, evidence))
+            fit = COARSE.posterior(data, KERNEL, least, None, columns)
+            evidence = to_array(fit.evidence) if few else _evidence(data, fit.hyper, at, order, alike)
+            evidence = evidence - (len(u) if order == 2 else 0)
+            candidates.append(_Candidate(frame, order, fit.hyper, evidence))
     mean, cov = np.zeros((len(least), len(u))), np.zeros((len(least), len(u), len(u)))
     bends = np.zeros_like(cov)
     candidates[0].evidence[:] += DECISIVE
