@@ -6,6 +6,7 @@ every answer the slopes are compared with differences of the noise-free function
 at the known optimum.
 
 Run: python benchmarks/sensitivities.py [--problems truss25 beam50 eq_qp] [--noise 0.01] [--seeds 5]
+         [--first 0]
 """
 
 from __future__ import annotations
@@ -99,12 +100,13 @@ def main() -> None:
     parser.add_argument("--problems", nargs="+", default=list(BUDGETS), choices=list(BUDGETS))
     parser.add_argument("--noise", type=float, default=0.01)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first", type=int, default=0, help="the first of the seeds")
     given = parser.parse_args()
     for name in given.problems:
         problem = lcbo.problems.make(name)
         truth, runs = known_multipliers(name, problem), []
         print(f"{name}, noise {given.noise:g}, outcomes {', '.join(problem.outcomes)}")
-        for seed in range(given.seeds):
+        for seed in range(given.first, given.first + given.seeds):
             begun = time.perf_counter()
             runs.append(score(name, problem, given.noise, seed))
             last = runs[-1]

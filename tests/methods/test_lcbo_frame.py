@@ -58,6 +58,8 @@ def test_slope_matches_finite_differences(power: float) -> None:
     np.testing.assert_allclose(curve.slope(u), numeric, rtol=1e-7)
     for end in (np.zeros((1, 1)), np.ones((1, 1))):
         assert np.isfinite(curve.slope(end)).all(), "the shift keeps it finite at the bounds"
+    numeric = (curve.slope(u + h) - curve.slope(u - h)) / (2.0 * h)
+    np.testing.assert_allclose(curve.bend(u), numeric, rtol=1e-5, atol=1e-8)
 
 
 def test_a_power_stretches_its_own_end() -> None:

@@ -84,7 +84,7 @@ LATTICE = LatticeFit(length_span=(-3, 1), scale_span=(-2, 3), noise_span=(-10, 0
 
 
 def lattice_by_brute_force(
-    x: np.ndarray, y: np.ndarray, kernel: str, least: float, lengths: range
+    x: np.ndarray, y: np.ndarray, kernel: str, least: float, lengths: range, trend: float = 0.0
 ) -> tuple[np.ndarray, float]:
     """Means of ln l, ln s, ln v and the evidence of one output: a dense density over every row per cell."""
     known = ~np.isnan(y)
@@ -106,7 +106,7 @@ def lattice_by_brute_force(
             continue
         t = math.sqrt(5.0) * r / length
         phi = np.exp(-0.5 * (r / length) ** 2) if kernel == "rbf" else (1.0 + t + t**2 / 3.0) * np.exp(-t)
-        cov = scale * phi + noise * np.eye(len(r))
+        cov = scale * phi + noise * np.eye(len(r)) + trend * (1.0 + x[known] @ x[known].T)
         values.append(
             multivariate_normal(np.zeros(len(r)), cov).logpdf(y[known])
             + priors[0][i] + priors[1][j] + priors[2][k]
@@ -132,6 +132,19 @@ def test_lattice_equals_brute_force(kernel: str, missing: bool, least: list[floa
         np.testing.assert_allclose(ours[j].numpy(), means, rtol=1e-8, atol=1e-8)
         left_out = 0.5 * math.log(2.0 * math.pi) * np.isfinite(y[:, j]).sum()
         np.testing.assert_allclose(float(found.evidence[j]) - left_out, evidence, rtol=1e-9)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_lattice_beside_a_plane_is_that_of_any_plane(missing: bool) -> None:
+    """The oracle gives constant and slopes so wide a prior that it does not matter."""
+    x, y = dataset(missing)
+    data = merge(x, y)
+    plane = torch.cat([data.u.new_ones(len(data.u), 1), data.u], -1)
+    found = LATTICE.posterior(data, "matern52", [0.0, 0.0], None, plane).hyper
+    ours = torch.stack([found.lengthscale[:, 0], found.outputscale, found.noise_var], -1).log()
+    for j in range(2):
+        means, _ = lattice_by_brute_force(x, y[:, j], "matern52", 0.0, range(-3, 2), 1e4)
+        np.testing.assert_allclose(ours[j].numpy(), means, atol=2e-3)
 
 
 def test_evidence_prefers_the_inputs_that_made_the_outcomes() -> None:

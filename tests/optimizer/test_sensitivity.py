@@ -34,6 +34,13 @@ def believed(problem, x, std=0.0):
     return Belief(problem.space.to_unit(x), mean, np.full(rows, std), none, none, np.ones(rows))
 
 
+def balanced(u, slopes, cov, terms, bends=None):
+    """The balance where all terms may bind; outcomes are planes unless they are said to bend."""
+    return balance(
+        u, slopes, cov, np.zeros_like(cov) if bends is None else bends, terms, np.ones(len(terms), bool)
+    )
+
+
 def plane(x):
     return {"f": 3.0 + 2.0 * x[0] + 0.03 * x[2], "c": 1.0 - 4.0 * x[0] - 0.06 * x[2]}
 
@@ -100,7 +107,7 @@ def test_error_of_an_equality_multiplier_is_that_of_least_squares():
     found = []
     for _ in range(100):
         slope = -exact @ jacobian + sd * rng.standard_normal(d)
-        found.append(balance(np.full(d, 0.5), np.vstack([slope, jacobian]), cov, PAIR, np.ones(2, bool)))
+        found.append(balanced(np.full(d, 0.5), np.vstack([slope, jacobian]), cov, PAIR))
     means, errors = (np.array([getattr(b, name) for b in found]) for name in ("multipliers", "errors"))
     closed = sd * np.sqrt(np.diag(np.linalg.inv(jacobian @ jacobian.T)))
     np.testing.assert_allclose(means.std(0), closed, rtol=0.2)
@@ -116,9 +123,53 @@ def test_uncertainty_of_a_limits_slope_widens_its_error():
     for _ in range(100):
         seen = rng.standard_normal(d)  # the posterior mean; the truth scatters around it
         slope = -lam * (seen + sd * rng.standard_normal(d))
-        b = balance(np.full(d, 0.5), np.vstack([slope, seen]), cov, LIMIT, np.ones(1, bool))
+        b = balanced(np.full(d, 0.5), np.vstack([slope, seen]), cov, LIMIT)
         hits.append(abs(b.multipliers[0] - lam) <= 2.0 * b.errors[0])
     assert 0.91 <= np.mean(hits) <= 0.99
+
+
+def program(rng, d=20):
+    """A quadratic program with two equalities in a cube: Hessian, Jacobian, multipliers."""
+    root = rng.standard_normal((d, d)) * rng.uniform(0.1, 1.5, d)
+    return root @ root.T + 3.0 * np.eye(d), rng.standard_normal((2, d)), np.array([2.0, -1.0])
+
+
+def astray(rng, hessian, jacobian, size):
+    """An offset along the limits whose slope there is as large in any direction."""
+    tangent = np.linalg.svd(jacobian)[2][len(jacobian) :].T
+    slope = size * rng.standard_normal(tangent.shape[1])
+    return tangent @ np.linalg.solve(tangent.T @ hessian @ tangent, slope)
+
+
+def test_multipliers_away_from_the_optimum_are_those_of_the_optimum():
+    """With exact derivatives of a quadratic program they follow from any point of its limits."""
+    rng = np.random.default_rng(6)
+    hessian, jacobian, exact = program(rng)
+    offset = astray(rng, hessian, jacobian, 0.3)
+    slopes = np.vstack([-exact @ jacobian - hessian @ offset, jacobian])
+    bends = np.stack([hessian, np.zeros_like(hessian), np.zeros_like(hessian)])
+    found = balanced(np.full(20, 0.5), slopes, np.zeros((3, 20, 20)), PAIR, bends)
+    plain = np.linalg.lstsq(jacobian.T, -slopes[0])[0]
+    assert np.abs(plain - exact).max() > 0.05
+    np.testing.assert_allclose(found.multipliers, exact, atol=0.2 * np.abs(plain - exact).max())
+    assert (np.abs(found.multipliers - exact) <= 2.0 * found.errors).all()
+    away = np.linalg.norm(offset)
+    assert np.linalg.norm(found.offset - offset) < 0.5 * away
+
+
+def test_errors_of_multipliers_cover_those_of_the_optimum():
+    """Noisy slopes at points off the optimum of one program: the bars cover in as many runs as they say."""
+    rng, sd = np.random.default_rng(7), 0.05
+    hessian, jacobian, exact = program(rng)
+    bends = np.stack([hessian, np.zeros_like(hessian), np.zeros_like(hessian)])
+    cov = np.stack([sd**2 * np.eye(20), np.zeros((20, 20)), np.zeros((20, 20))])
+    scores = []
+    for _ in range(60):
+        slope = -exact @ jacobian - hessian @ astray(rng, hessian, jacobian, 0.1)
+        slopes = np.vstack([slope + sd * rng.standard_normal(20), jacobian])
+        found = balanced(np.full(20, 0.5), slopes, cov, PAIR, bends)
+        scores.append((found.multipliers - exact) / found.errors)
+    assert 0.88 <= np.mean(np.abs(scores) <= 2.0) <= 0.99
 
 
 @pytest.mark.parametrize("center", [-3.0, -0.5, 0.0, 2.0, 10.0])
@@ -148,7 +199,7 @@ def test_a_limit_that_just_binds_is_positive_and_one_without_slope_is_zero():
     terms = Terms((Term(1, 1.0, 0.0), Term(2, 1.0, 0.0)))
     cov = np.tile(0.01 * np.eye(2), (3, 1, 1))
     cov[2] = 0.0
-    found = balance(np.full(2, 0.5), slopes, cov, terms, np.ones(2, bool))
+    found = balanced(np.full(2, 0.5), slopes, cov, terms)
     assert 0.0 < found.multipliers[0] < 2.0 * found.errors[0]
     assert found.multipliers[1] == 0.0
     assert found.significant
@@ -156,7 +207,7 @@ def test_a_limit_that_just_binds_is_positive_and_one_without_slope_is_zero():
 
 def test_variables_stopped_by_a_bound_do_not_disturb():
     slopes = np.array([[-1.0, 5.0, -2.0], [1.0, 3.0, 2.0]])
-    found = balance(np.array([0.5, 0.0, 0.4]), slopes, np.zeros((2, 3, 3)), LIMIT, np.ones(1, bool))
+    found = balanced(np.array([0.5, 0.0, 0.4]), slopes, np.zeros((2, 3, 3)), LIMIT)
     assert found.multipliers == pytest.approx([1.0], rel=1e-6)
     assert found.slope == pytest.approx(0.0, abs=1e-12)
 
@@ -203,9 +254,9 @@ def test_both_limits_of_an_outcome_act_as_an_equality():
     slopes = np.array([[-1.0, -2.0, 0.5], [2.0, 4.0, -1.0]])
     cov = np.tile(1e-4 * np.eye(3), (2, 1, 1))
     both = Terms((Term(1, 1.0, 0.1), Term(1, -1.0, -0.1)))
-    found = balance(np.full(3, 0.5), slopes, cov, both, np.ones(2, bool))
+    found = balanced(np.full(3, 0.5), slopes, cov, both)
     alone = Terms((Term(1, 1.0, 0.0, equality=True),))
-    exact = balance(np.full(3, 0.5), slopes, cov, alone, np.ones(1, bool))
+    exact = balanced(np.full(3, 0.5), slopes, cov, alone)
     assert exact.multipliers == pytest.approx([0.5], rel=0.01)
     assert both.sign @ found.multipliers == pytest.approx(exact.multipliers[0])
     assert np.linalg.norm(found.errors) == pytest.approx(exact.errors[0])

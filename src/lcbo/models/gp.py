@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from lcbo.linalg import cholesky
 from lcbo.models.factored import FactoredGP, joined
 from lcbo.models.kernels import PROFILES, VALUES, followed_profile, squared_distance
 
@@ -154,32 +153,6 @@ class BatchedGP(FactoredGP):
             gradient_cov=self.prior_gradient_cov(len(u)) - tangent.transpose(-1, -2) @ tangent,
             value_gradient_cov=-(value[:, None, :] @ tangent).squeeze(-2),
         )
-
-    def trend_gradient(self, u: Tensor, slope_var: float) -> tuple[Tensor, Tensor]:
-        """Mean, ``B x d``, and covariance, ``B x d x d``, of the gradient at one point beside a linear trend.
-
-        The outputs are ``b0 + b (U - u)`` plus the process, with a flat prior on ``b0`` and variance
-        ``slope_var`` for every slope. A stationary process alone pulls slopes to zero by as much as it was
-        fitted to do so; this one is pulled by the prior of the trend alone.
-
-        With ``H = [1, U - u]``, ``V = L^-1 H``, ``W = L^-1 dk(U, u)`` and ``E = [0, I]``:
-            cov b = (V^T V + P)^-1,   b = cov b H^T alpha,   R = E^T - V^T W
-            mean = dk(u, U) (alpha - K^-1 H b) + E b,   cov = d2k(u, u) - W^T W + R^T (cov b) R
-        """
-        d = len(u)
-        columns = torch.cat([self.u.new_ones(len(self.u), 1), self.u - u], -1) * self.present[:, :, None]
-        slope = self.gradient_cross(u)
-        white, tangent = self.whiten(columns), self.whiten(slope)
-        prior = self.u.new_full((d + 1,), 1.0 / slope_var)
-        prior[0] = 0.0
-        spread = torch.cholesky_inverse(cholesky(white.mT @ white + torch.diag(prior)))
-        trend = spread @ (columns.mT @ self.alpha[..., None])
-        residual = self.alpha - self.unwhiten(white @ trend).squeeze(-1)
-        unit = torch.diag(u.new_ones(d + 1))[:, 1:]
-        left = unit - white.mT @ tangent
-        mean = (residual[:, None, :] @ slope).squeeze(-2) + trend[:, 1:, 0]
-        cov = self.prior_gradient_cov(d) - tangent.mT @ tangent + left.mT @ spread @ left
-        return mean, cov
 
     def tangent(self, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Mean, ``B``, variance, ``B``, and mean gradient, ``B x d``, at one point.

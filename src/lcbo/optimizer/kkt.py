@@ -11,14 +11,22 @@ lambda minimizes r_s, with lambda_j >= 0 on active inequalities, 0 on inactive o
 A known condition that binds at u is a wall: the gradients count along the walls that hold the point.
 
 These are squares without a unit. What a user can act on is `balance`. With slopes known to within covariances
-S and at a point that is not quite the optimum, the Lagrangian's gradient over the variables no bound stops is
+S, at a point that is off the optimum by d, the Lagrangian's gradient over the variables no bound stops is
 
-    r = g_f + J^T lambda ~ N(0, S_f + sum_j lambda_j^2 S_j + tau^2 D)
+    r = g_f + J^T lambda ~ N(0, S_f + sum_j lambda_j^2 S_j + R),   r = -H d
 
-with tau, what the point lacks to be stationary, by its restricted likelihood: the mean of its square, as what
-is not known of it must not narrow the bars. D is diagonal: the mean square of g_f, and each variable's own
-squares of g_f and lambda_j J_j. Where slopes are steep they change most on the way to the optimum, and a few
-steep variables must not decide alone.
+H being the Lagrangian's second derivatives. An optimizer stops where it sees no slope along the limits that
+hold it: with Z an orthonormal basis of their tangents, Z^T r is as likely in any direction, N(0, tau^2 I). It
+went astray along these tangents, d = Z z, so that this slope says where the optimum is, and with that what r
+is across the limits, where the multipliers are read:
+
+    Z^T r = -K z - e,   K = Z^T H Z,   var z = (1 / box^2 + K^2 / tau^2)^-1,   var e = tau^2 - K (var z) K
+    R = H Z (var z) Z^T H + Z (var e) Z^T
+
+The box limits z where K is flat. Where slopes are exact this is the multiplier of Newton's step; where there
+is no curvature, that of least squares. All of it is in units of D: the mean square of g_f plus each
+variable's own squares of g_f and lambda_j J_j, as a few steep variables must not decide alone. tau is found
+by its restricted likelihood: the mean of its square, as what is not known of it must not narrow the bars.
 
 A flat prior on lambda_j >= 0 makes lambda a normal distribution around the generalized least squares
 estimate, cut off at 0. Its means are the multipliers and its standard deviations their error bars: a limit
@@ -46,8 +54,9 @@ _NEAR_BOUND = 1e-2  # unit-cube distance below which a bound may stop a variable
 _CLEAR = 6.0  # standard errors from 0 at which the cut changes nothing
 _CHAINS, _SWEEPS = 500, 40
 _ROUNDS = 3  # multipliers and weights depend on each other
-_TAU2 = np.concatenate([[0.0], np.geomspace(1e-12, 1.0, 25)])
+_TAU2 = np.concatenate([[0.0], np.geomspace(1e-10, 1.0, 25)])
 _CHANGE = 0.1  # by how much slopes may well change on the way to the optimum, where the residual cannot tell
+_UNIFORM = 0.29  # spread of a coordinate of the cube, of which nothing is known
 
 
 @dataclass(frozen=True)
@@ -71,6 +80,7 @@ class Balance:
         slope: norm of the Lagrangian's gradient over the variables that no bound stops.
         noise: expected norm of what its uncertainty adds.
         significant: whether the slope is more than that uncertainty explains.
+        offset: ``d``, from the point to where the optimum is expected.
     """
 
     multipliers: Array
@@ -78,6 +88,7 @@ class Balance:
     slope: float
     noise: float
     significant: bool
+    offset: Array
 
 
 def active(values: Array, deviations: Array, equality: Mask) -> Mask:
@@ -174,7 +185,13 @@ def _expected_square(v: Array, s: Array) -> Array:
 
 
 def balance(
-    u: Array, slopes: Array, cov: Array, terms: Terms, binding: Mask, walls: Array | None = None
+    u: Array,
+    slopes: Array,
+    cov: Array,
+    bends: Array,
+    terms: Terms,
+    binding: Mask,
+    walls: Array | None = None,
 ) -> Balance:
     """Return multipliers with error bars and what is left of the objective's slope.
 
@@ -182,6 +199,7 @@ def balance(
         u: ``d``, the point of the unit cube.
         slopes: ``B x d``, standardized.
         cov: ``B x d x d``, their covariances.
+        bends: ``B x d x d``, second derivatives, likewise.
         terms: the conditions.
         binding: which of them may bind, ``T``.
         walls: ``k x d``, outward normals of known conditions that bind.
@@ -193,8 +211,9 @@ def balance(
         along = _along_walls(
             slopes[0], terms.sign[binding, None] * slopes[rows], equality, lower, upper, walls
         )
-        slopes, cov = slopes @ along, along @ cov @ along
+        slopes, cov, bends = slopes @ along, along @ cov @ along, along @ bends @ along
     jacobian, spread = terms.sign[binding, None] * slopes[rows], cov[rows]
+    curved = terms.sign[binding, None, None] * bends[rows]
     plain = estimate = _multipliers(slopes[0], jacobian, equality, lower, upper)
     for _ in range(_ROUNDS):
         g = slopes[0] + jacobian.T @ estimate
@@ -202,15 +221,21 @@ def balance(
         total = cov[0] + np.tensordot(estimate**2, spread, 1)
         own = np.square(slopes[0]) + np.square(estimate[:, None] * jacobian).sum(0)
         unit = np.sqrt(np.mean(slopes[0][free] ** 2) + own[free]) if own[free].any() else np.ones(free.sum())
-        whole = _Whitened(
+        inside = np.ix_(free, free)
+        found = _Regression(
             slopes[0][free] / unit,
             jacobian[:, free] / unit,
-            total[np.ix_(free, free)] / unit / unit[:, None],
+            total[inside] / unit / unit[:, None],
+            (bends[0] + np.tensordot(estimate, curved, 1))[inside] / unit / unit[:, None],
             equality,
+            pressed=equality | (estimate > 0.0),
+            reach=_UNIFORM * float(np.sqrt(np.mean(unit**2))) if len(unit) else 0.0,
         )
-        estimate = whole.best()
+        estimate = found.estimate
     mean, std = np.zeros(len(terms)), np.zeros(len(terms))
-    mean[binding], std[binding] = whole.posterior()
+    mean[binding], std[binding] = found.posterior()
+    offset = np.zeros(len(u))
+    offset[free] = found.offset() / unit
     r = (slopes[0] + jacobian.T @ plain)[free]
     noise = cov[0] + np.tensordot(plain**2, spread, 1)
     noise = noise[np.ix_(free, free)]
@@ -220,6 +245,7 @@ def balance(
         slope=float(np.linalg.norm(r)),
         noise=float(np.sqrt(max(np.trace(noise), 0.0))),
         significant=_significant(r, noise, int(np.sum(equality | (plain > 0.0)))),
+        offset=offset,
     )
 
 
@@ -237,46 +263,98 @@ def _without_twins(terms: Terms, binding: Mask) -> tuple[Mask, Mask]:
     return kept, free
 
 
-class _Whitened:
-    """The least squares problem of the multipliers in coordinates where its errors are independent."""
+class _Regression:
+    """The multipliers as the coefficients of a regression, in units of D; see the module docstring.
 
-    def __init__(self, slope: Array, jacobian: Array, cov: Array, equality: Mask) -> None:
-        variances, basis = np.linalg.eigh(cov)
-        self._variances = np.maximum(variances, 0.0)
-        self._target = -(basis.T @ slope)
-        self._columns = (jacobian @ basis).T
+    Args:
+        slope: ``n``, g_f.
+        jacobian: ``m x n``, J.
+        cov: ``n x n``, of the slopes.
+        hessian: ``n x n``, H.
+        equality: ``m``.
+        pressed: ``m``, the terms that hold the point.
+        reach: the box, in these units.
+    """
+
+    def __init__(
+        self,
+        slope: Array,
+        jacobian: Array,
+        cov: Array,
+        hessian: Array,
+        equality: Mask,
+        *,
+        pressed: Mask,
+        reach: float,
+    ) -> None:
         self._least = np.where(equality, -np.inf, 0.0)
+        _, size, basis = np.linalg.svd(jacobian[pressed], full_matrices=True)
+        held = int(np.sum(size > 1e-10 * size.max(initial=0.0)))
+        normal, tangent = basis[:held].T, basis[held:].T
+        self._curvature, turn = np.linalg.eigh(tangent.T @ hessian @ tangent)
+        self._tangent = tangent @ turn
+        known = np.column_stack([jacobian.T, -slope])
+        self._along, self._across = self._tangent.T @ known, normal.T @ known
+        self._changed = normal.T @ hessian @ self._tangent
+        variances, self._turn = np.linalg.eigh(self._tangent.T @ cov @ self._tangent)
+        self._variances = np.maximum(variances, 0.0) + 1e-16 + 1e-12 * cov.diagonal().max(initial=0.0)
+        self._normal_cov, self._cross_cov = normal.T @ cov @ normal, normal.T @ cov @ self._tangent
+        self._reach2 = reach**2
         likelihood = np.array([self._fitted(tau2)[0] for tau2 in _TAU2])
         posterior = likelihood - np.log1p(_TAU2 / _CHANGE**2)  # a prior of Cauchy's
         self.tau2 = float(np.average(_TAU2, weights=np.exp(posterior - posterior.max())))
-
-    def best(self) -> Array:
-        """Return the constrained estimate."""
-        return self._fitted(self.tau2)[1]
+        _, self.estimate, self._columns, self._target = self._fitted(self.tau2)
 
     def posterior(self) -> tuple[Array, Array]:
         """Return means and standard deviations."""
-        weight = 1.0 / self._variance(self.tau2)
-        precision = (self._columns.T * weight) @ self._columns
-        return _cut_normal(precision, (self._columns.T * weight) @ self._target, self._least)
+        columns = self._columns
+        return _cut_normal(columns.T @ columns, columns.T @ self._target, self._least)
 
-    def _variance(self, tau2: float) -> Array:
-        least = 1e-16 + 1e-14 * self._variances.max(initial=0.0)
-        variance: Array = np.maximum(self._variances + tau2, least)
-        return variance
+    def offset(self) -> Array:
+        """Return where the optimum is expected, ``n``, from the point."""
+        changed, _ = self._whitened(self.tau2, np.diag(self._curvature), self._changed)
+        r = self._columns @ self.estimate - self._target
+        offset: Array = -self._tangent @ (self._astray(self.tau2) * (changed.T @ r))
+        return offset
 
-    def _fitted(self, tau2: float) -> tuple[float, Array]:
-        """Return the restricted log likelihood of tau, and its estimate of the multipliers."""
-        variance = self._variance(tau2)
-        root = 1.0 / np.sqrt(variance)
-        columns, target = root[:, None] * self._columns, root * self._target
-        estimate: Array = np.linalg.lstsq(columns, target)[0]
+    def _astray(self, tau2: float) -> Array:
+        """Variances of z along the principal curvatures."""
+        variances: Array = self._reach2 * tau2 / np.maximum(tau2 + self._reach2 * self._curvature**2, 1e-300)
+        return variances
+
+    def _whitened(self, tau2: float, along: Array, across: Array) -> tuple[Array, float]:
+        """Return columns in coordinates where r is standard normal, and half the log volume of its variance.
+
+        Along the tangents that variance is the slopes' plus ``tau^2 I``: one decomposition serves all tau.
+
+        Args:
+            tau2: the square of tau.
+            along: the columns by tangents.
+            across: the columns by normals, of which there are few.
+        """
+        root, astray = np.sqrt(self._variances + tau2), self._astray(tau2)
+        inside = (self._turn.T @ along) / root[:, None]
+        cross = self._cross_cov + self._changed * (astray * self._curvature)
+        seen = (self._turn.T @ cross.T) / root[:, None]
+        variance = self._normal_cov + (self._changed * astray) @ self._changed.T
+        rest = variance - seen.T @ seen
+        rest[np.diag_indices_from(rest)] += 1e-16 + 1e-12 * variance.diagonal()
+        values, basis = np.linalg.eigh(rest)
+        least = np.sqrt(np.maximum(values, 1e-16))
+        outside = (basis.T @ (across - seen.T @ inside)) / least[:, None]
+        return np.concatenate([inside, outside]), float(np.log(root).sum() + np.log(least).sum())
+
+    def _fitted(self, tau2: float) -> tuple[float, Array, Array, Array]:
+        """Return the restricted log likelihood of tau, its multipliers, and the regression they are of."""
+        white, volume = self._whitened(tau2, self._along, self._across)
+        columns, target = white[:, :-1], white[:, -1]
+        estimate = np.asarray(np.linalg.lstsq(columns, target)[0], dtype=float)
         if (estimate < self._least).any():
             estimate = lsq_linear(columns, target, bounds=(self._least, np.inf), method="bvls").x
         used = columns[:, (estimate > 0.0) | np.isinf(self._least)]
         taken = np.log(np.maximum(np.linalg.svd(used, compute_uv=False), 1e-300)).sum()
         misfit = np.square(target - columns @ estimate).sum()
-        return -0.5 * float(np.log(variance).sum() + 2.0 * taken + misfit), estimate
+        return -float(volume + taken + 0.5 * misfit), estimate, columns, target
 
 
 def _cut_normal(precision: Array, pull: Array, least: Array) -> tuple[Array, Array]:

@@ -95,7 +95,10 @@ def explain(log: Log, belief: Belief) -> Explanation:
     deviations = belief.std[terms.rows] / scale[terms.rows]
     binding = may_bind(values, deviations, slopes.mean[terms.rows], terms.equality)
     walls = None if problem.domain is None else problem.domain.touching(slopes.u)
-    found = balance(slopes.u, slopes.mean, slopes.cov, terms, binding, walls)
+    found = balance(slopes.u, slopes.mean, slopes.cov, slopes.bends, terms, binding, walls)
+    there = values + terms.sign * (slopes.mean[terms.rows] @ found.offset)
+    if (further := may_bind(there, deviations, slopes.mean[terms.rows], terms.equality) & ~binding).any():
+        found = balance(slopes.u, slopes.mean, slopes.cov, slopes.bends, terms, binding | further, walls)
     margins = float(found.multipliers @ np.where(terms.equality, 0.0, np.maximum(-values, 0.0)))
     return Explanation(
         _in_user_units(problem, slopes, found),
@@ -114,7 +117,7 @@ def _slopes(log: Log, belief: Belief, scale: Array) -> Slopes:
             return local_slopes(belief.u, points, log.rows, log.problem.noise_var, scale)
     except ModelError:
         cov = (belief.gradient_std / scale[:, None])[:, :, None] ** 2 * np.eye(len(belief.u))
-        return Slopes(belief.u, belief.gradient / scale[:, None], cov, scale)
+        return Slopes(belief.u, belief.gradient / scale[:, None], cov, np.zeros_like(cov), scale)
 
 
 def _in_user_units(problem: Problem, slopes: Slopes, found: Balance) -> Sensitivities:

@@ -2,9 +2,13 @@
 
 A method's own model is made for its next step: its window is short, bends every outcome alike and pulls
 slopes to zero where it takes an outcome for noise. The slopes at the answer are worth more care. The
-evaluations nearest to it are modeled once more, each outcome beside a linear trend and in the coordinates
-that its own evidence prefers: a weight that is linear in the areas needs no bending, a deflection that goes
-like one over them does.
+evaluations nearest to it are modeled once more, each outcome beside a trend, which is a plane or bends along
+every variable by itself, and in the coordinates that its own evidence prefers: a weight that is linear in the
+areas needs no bending, a deflection that goes like one over them does.
+
+Slopes of the limits are shrunk to what they have in common, as far as the evidence says (`beside_trend`): the
+multipliers are found by regression on them, and noise in a regressor makes its coefficient too small. Slopes
+of the objective, which stand on the other side, are not.
 """
 
 from __future__ import annotations
@@ -15,25 +19,28 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from lcbo.methods.lcbo.evidence import COARSE, POWERS, Choice
-from lcbo.methods.lcbo.frame import UNIFORM_SPREAD, Frame
+from lcbo.methods.lcbo.evidence import COARSE
+from lcbo.methods.lcbo.frame import UNIFORM_SPREAD, Frame, Warp
 from lcbo.models.border import CPU, to_array, to_tensor
 from lcbo.models.builder import WindowBuilder
 from lcbo.models.data import Data, merge
+from lcbo.models.fits.trend import beside_trend, trend_columns
+from lcbo.models.gp import BatchedGP
+from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.repeats import Repeats
 from lcbo.scaling import Scaling
 from lcbo.types import Array
 
 NEAREST = 20, 60, 750  # evaluations per variable, at least and at most, that the slopes are learned from
-TYPICAL = 200  # of them, evenly from near to far, tell coordinates and hyperparameters
-TOGETHER = 16  # outputs modeled at once, for the sake of memory
+TYPICAL = 250  # of them, evenly from near to far, tell coordinates, trend and hyperparameters
 KERNEL = "matern52"  # whose error bars hold where a smoother one is sure of itself too soon
-STRAIGHT = Choice(POWERS.index(1.0), KERNEL)
-CHOICES = STRAIGHT, *(Choice(POWERS.index(power), KERNEL) for power in (1 / 3, 1 / 2, 2.0, 3.0))
-DECISIVE = 3.0  # nats that bent coordinates have to gain over straight ones
+POWERS = 1.0, 1 / 3, 1 / 2, 2.0, 3.0  # of coordinates, the straight ones first
+DECISIVE = 3.0  # nats that anything has to gain over a plane in straight coordinates; bends one each more
 LEAST_NOISE = 1e-8  # variance of a standardized outcome: no coordinates shall win by what is below it
 STEEPEST = 1.0 / UNIFORM_SPREAD  # slope of a variable that alone explains all the scatter of an outcome
+AT_BOUND = 1e-2  # of the cube: a variable so near to its bound is not like others, its slope holds it there
 
 
 @dataclass(frozen=True)
@@ -44,12 +51,14 @@ class Slopes:
         u: ``d``, the point of the unit cube.
         mean: ``B x d``, each output in units of its ``scale``.
         cov: ``B x d x d``, likewise; the outputs are independent of each other.
+        bends: ``B x d x d``, means of the second derivatives, likewise.
         scale: ``B``, in user units.
     """
 
     u: Array
     mean: Array
     cov: Array
+    bends: Array
     scale: Array
 
     @property
@@ -81,34 +90,67 @@ def local_slopes(
     least = [
         max((v or 0.0) / s / s, LEAST_NOISE) for v, s in zip(noise_var, scaling.std.tolist(), strict=True)
     ]
-
-    def data(frame: Frame) -> Data:
-        merged = merge(frame.local(points[typical]), scaling.apply(outputs[typical]), CPU)
-        return replace(merged, scatter=to_tensor(scatter, merged.u), dof=to_tensor(dof, merged.u))
-
-    frames = [Frame.around(choice.warp(len(u)), points[near]) for choice in CHOICES]
-    fits = [COARSE.posterior(data(frame), KERNEL, least, None) for frame in frames]
-    evidence = np.array([to_array(fit.evidence) for fit in fits])
-    evidence[0] += DECISIVE
-    best = evidence.argmax(0)
-    mean, cov = np.zeros((len(best), len(u))), np.zeros((len(best), len(u), len(u)))
-    groups = [np.flatnonzero(best == i) for i in range(len(CHOICES))]
-    for rows in (part[k : k + TOGETHER] for part in groups for k in range(0, len(part), TOGETHER)):
-        i = best[rows[0]]
-        frame = frames[i]
+    many = 2 * (1 + len(u)) <= len(typical)
+    alike = (u > AT_BOUND) & (u < 1.0 - AT_BOUND) & (np.arange(len(least))[:, None] > 0) & many
+    candidates = []
+    for power in POWERS:
+        frame = Frame.around(Warp(np.full(len(u), np.log(power))), points[near])
+        data = merge(frame.local(points[typical]), scaling.apply(outputs[typical]), CPU)
+        data = replace(data, scatter=to_tensor(scatter, data.u), dof=to_tensor(dof, data.u))
+        at, known = to_tensor(frame.local(u), data.u), int((data.count > 0.0).sum(1).min())
+        for order in (1, 2):
+            few = 2 * (1 + order * len(u)) > known
+            if few and order == 2:
+                continue
+            columns = None if few else trend_columns(data.u - at, order)
+            fit = COARSE.posterior(data, KERNEL, least, None, columns)
+            evidence = to_array(fit.evidence) if few else _evidence(data, fit.hyper, at, order, alike)
+            evidence = evidence - (len(u) if order == 2 else 0)
+            candidates.append(_Candidate(frame, order, fit.hyper, evidence))
+    mean, cov = np.zeros((len(least), len(u))), np.zeros((len(least), len(u), len(u)))
+    bends = np.zeros_like(cov)
+    candidates[0].evidence[:] += DECISIVE
+    for row, best in enumerate(np.argmax([candidate.evidence for candidate in candidates], axis=0)):
+        frame, rows = candidates[best].frame, np.array([row])
         builder = WindowBuilder(
-            fits[i].hyper.outputs(rows),
+            candidates[best].hyper.outputs(rows),
             None,
             standardize=True,
             average_repeats=False,
-            noise_var=(None,) * len(rows),
+            noise_var=(None,),
         )
         model = builder.build(frame.local(points[near]), outputs[np.ix_(near, rows)], repeats, refit=False)
-        gradient, spread = model.gp.trend_gradient(to_tensor(frame.local(u), model.gp.u), STEEPEST**2)
-        unit = (model.scaling.std / scale[rows])[:, None] * frame.warp.slope(u) / frame.width
-        mean[rows] = to_array(gradient) * unit
-        cov[rows] = to_array(spread) * unit[:, :, None] * unit[:, None, :]
-    return Slopes(u, mean, cov, scale)
+        at = to_tensor(frame.local(u), model.gp.u)
+        found = beside_trend(model.gp, at, candidates[best].order, alike[row], STEEPEST)
+        unit, turn = model.scaling.std[0] / scale[row], frame.warp.slope(u) / frame.width
+        slope = to_array(found.gradient)
+        mean[row] = unit * slope * turn
+        cov[row] = unit**2 * to_array(found.gradient_cov) * turn * turn[:, None]
+        bends[row] = to_array(found.hessian) * turn * turn[:, None]
+        bends[row] += np.diag(slope * frame.warp.bend(u) / frame.width)
+        bends[row] *= unit
+    return Slopes(u, mean, cov, bends, scale)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """Coordinates, order of the trend, hyperparameters and the evidence for them, ``B``."""
+
+    frame: Frame
+    order: int
+    hyper: Hyperparameters
+    evidence: Array
+
+
+def _evidence(data: Data, hyper: Hyperparameters, at: Tensor, order: int, alike: NDArray[np.bool_]) -> Array:
+    """Return the log likelihood of every output with its trend, and of what its repeats differ by."""
+    found = []
+    for row, same in enumerate(alike):
+        rows = np.array([row])
+        gp = BatchedGP(data.outputs(rows), hyper.outputs(rows))
+        found.append(beside_trend(gp, at, order, same, STEEPEST).evidence)
+    spread = data.dof * hyper.noise_var.log() + data.scatter / hyper.noise_var
+    return np.array(found) - 0.5 * to_array(spread)
 
 
 def _nearest(u: Array, points: Array, outputs: Array) -> NDArray[np.intp]:

@@ -53,6 +53,12 @@ class Warp:
         slope: Array = q * (self._turned(u) + SHIFT) ** (q - 1.0) / (high - low)
         return np.where(self.log_power == 0.0, 1.0, slope)
 
+    def bend(self, u: Array) -> Array:
+        """Return ``d2z/du2`` of every variable at points of the unit cube, ``... x d``."""
+        q, low, high = self._curve()
+        bend: Array = q * (q - 1.0) * (self._turned(u) + SHIFT) ** (q - 2.0) / (high - low)
+        return np.where(self.log_power == 0.0, 0.0, np.where(self.log_power < 0.0, -bend, bend))
+
     def _curve(self) -> tuple[Array, Array, Array]:
         q = np.exp(-np.abs(self.log_power))
         return q, SHIFT**q, (1.0 + SHIFT) ** q

@@ -68,7 +68,12 @@ class LatticeFit:
         return self.posterior(data, kernel, least_noise, last).hyper
 
     def posterior(
-        self, data: Data, kernel: str, least_noise: list[float], last: Hyperparameters | None
+        self,
+        data: Data,
+        kernel: str,
+        least_noise: list[float],
+        last: Hyperparameters | None,
+        trend: Tensor | None = None,
     ) -> LatticePosterior:
         """Hyperparameters and evidence of every output.
 
@@ -80,6 +85,8 @@ class LatticeFit:
                 noise is this: all the prior has below it lies on it.
             last: the previous estimate: only its lattice neighborhood is searched, and the evidence is of
                 this neighborhood alone.
+            trend: ``n x p``, columns that the outputs may have any multiples of beside the process: only what
+                no such multiples explain is compared with it (the restricted likelihood).
         """
         batch, dim = len(data.y), data.u.shape[-1]
         ln_length = self.step * _indices(self.length_span, data.u)  # over sqrt(d)
@@ -100,7 +107,9 @@ class LatticeFit:
             for plane in planes:
                 here = plane.only(wanted[plane.rows, i])
                 if len(here.rows):
-                    evidence[here.rows, i], means[here.rows, i] = here.average(*_rotate(phi, data, here.rows))
+                    evidence[here.rows, i], means[here.rows, i] = here.average(
+                        *_rotate(phi, data, here.rows, trend)
+                    )
         joint = evidence + _log_prior(ln_length, self.length_prior)
         weight = torch.softmax(joint, -1)
         scale, noise = (weight[..., None] * means).sum(1).exp().unbind(-1)
@@ -213,13 +222,21 @@ def _same_counts(data: Data) -> list[Tensor]:
     return [(group == i).nonzero().flatten() for i in range(len(distinct))]
 
 
-def _rotate(phi: Tensor, data: Data, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Eigenvalues of ``D phi D`` over the known points and the rotated data of each output of a group."""
+def _rotate(phi: Tensor, data: Data, rows: Tensor, trend: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Eigenvalues of ``D phi D`` over the known points and the rotated data of each output of a group.
+
+    With a trend both are those of the complement of its columns.
+    """
     count = data.count[rows[0]]
     y = data.y[rows]
     if bool((count == 0.0).any()):
         known = count > 0.0
         phi, y, count = phi[known][:, known], y[:, known], count[known]
+        trend = None if trend is None else trend[known]
     root = count.sqrt()
-    spectrum, basis = torch.linalg.eigh(root[:, None] * phi * root)
-    return spectrum.clamp_min(0.0), (y * root) @ basis
+    cov, y = root[:, None] * phi * root, y * root
+    if trend is not None:
+        beside = torch.linalg.qr(root[:, None] * trend, mode="complete")[0][:, trend.shape[1] :]
+        cov, y = beside.T @ cov @ beside, y @ beside
+    spectrum, basis = torch.linalg.eigh(cov)
+    return spectrum.clamp_min(0.0), y @ basis

@@ -1,0 +1,122 @@
+"""A trend beside a process: what every variable does by itself, and how sure that is.
+
+An output is ``b0 + sum_i b_i z_i + sum_i c_i z_i^2`` plus a Gaussian process, with ``z = U - u``. A process
+that is alike in all directions does not know the variables: to bend along one it must be free to bend along
+all pairs of them, and in many variables few evaluations tell so much. The trend has two numbers per variable.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from lcbo.linalg import cholesky
+from lcbo.models.border import to_tensor
+from lcbo.models.gp import BatchedGP
+
+SPREADS = np.geomspace(1e-3, 1.0, 7)  # by how much bends differ from each other, over the largest one
+
+
+def trend_columns(z: Tensor, order: int) -> Tensor:
+    """Return what the coefficients are multiplied with at ``n x d`` points: ``n x (1 + order d)``."""
+    return torch.cat([z.new_ones(len(z), 1), *(z.pow(power) for power in range(1, order + 1))], -1)
+
+
+@dataclass(frozen=True)
+class Trend:
+    """Posterior of one output with a trend, at the point around which it is told.
+
+    Attributes:
+        evidence: log of the likelihood averaged over the priors, but for constants and for what repeats say.
+        gradient: ``d``.
+        gradient_cov: ``d x d``.
+        hessian: ``d x d``, of the mean.
+    """
+
+    evidence: float
+    gradient: Tensor
+    gradient_cov: Tensor
+    hessian: Tensor
+
+
+def beside_trend(gp: BatchedGP, u: Tensor, order: int, alike: NDArray[np.bool_], largest: float) -> Trend:
+    """Return the posterior with a trend of slopes, and of bends where ``order`` is 2.
+
+    The constant has a flat prior. A slope is normal around 0 with deviation ``largest``; slopes of variables
+    that are alike are normal around a mean in common that has this prior, and differ from it by
+    ``largest / sqrt(d)``, as slopes do that explain an output together. All bends have a mean in common too;
+    ``largest^2`` is its deviation, and theirs from it is the posterior mean over `SPREADS`. Slopes that are
+    shrunk like this are what is expected of the true ones: noise among them does not count as slope.
+
+    With ``H`` the columns, ``V = L^-1 H``, P the prior's precision, ``W = L^-1 dk(U, u)``, ``E = [0, I, 0]``:
+        cov b = (V^T V + P)^-1,   b = cov b H^T alpha,   R = E^T - V^T W
+        mean = dk(u, U) (alpha - K^-1 H b) + E b,   cov = d2k(u, u) - W^T W + R^T (cov b) R
+        2 ln p = b^T (cov b)^-1 b + ln |cov b| + ln |P| - alpha^T K alpha - ln |K|
+
+    Args:
+        gp: the process as fitted, of one output, with a prior mean of 0.
+        u: ``d``, a point.
+        order: 1 or 2.
+        alike: ``d``, which variables are.
+        largest: deviation of the slopes.
+    """
+    d = len(u)
+    columns = trend_columns(gp.u - u, order) * gp.present[0, :, None]
+    slope = gp.gradient_cross(u)
+    white, tangent = gp.whiten(columns[None])[0], gp.whiten(slope)[0]
+    known, pull = white.T @ white, columns.T @ gp.alpha[0]
+
+    slopes, slope_volume = _precision(u.new_full((1,), d**-0.5), largest, alike)
+
+    def prior(spreads: Tensor) -> tuple[Tensor, Tensor]:
+        """Precision of the coefficients, ``k x p x p``, and its log determinant, for ``k`` spreads."""
+        precision = u.new_zeros(len(spreads), len(known), len(known))
+        precision[:, 1 : d + 1, 1 : d + 1] = slopes
+        if order == 1:
+            return precision, slope_volume
+        precision[:, d + 1 :, d + 1 :], volume = _precision(spreads, largest**2, np.ones_like(alike))
+        return precision, slope_volume + volume
+
+    spreads = to_tensor(SPREADS if order == 2 else SPREADS[-1:], u)
+    precision, volume = prior(spreads)
+    factor = cholesky(known + precision)
+    found = torch.linalg.solve_triangular(factor, pull[:, None].expand(len(spreads), -1, 1), upper=False)
+    evidence = 0.5 * (found.square().sum((1, 2)) + volume) - _log_diagonal(factor)
+    process = -0.5 * (gp.factor[0].T @ gp.alpha[0]).square().sum() - _log_diagonal(gp.factor[0])
+    spread = (torch.softmax(evidence, 0) @ spreads.log()).exp()[None]
+
+    cov = torch.cholesky_inverse(cholesky(known + prior(spread)[0][0]))
+    trend = cov @ pull
+    rest = copy(gp)
+    rest.alpha = gp.alpha - gp.unwhiten((white @ trend)[None, :, None]).squeeze(-1)
+    left = torch.diag(u.new_ones(len(known)))[:, 1 : d + 1] - white.T @ tangent
+    hessian = rest.mean_hessian(u)[0]
+    return Trend(
+        evidence=float(torch.logsumexp(evidence, 0) - np.log(len(spreads)) + process),
+        gradient=rest.alpha[0] @ slope[0] + trend[1 : d + 1],
+        gradient_cov=gp.prior_gradient_cov(d)[0] - tangent.T @ tangent + left.T @ cov @ left,
+        hessian=hessian + torch.diag(2.0 * trend[d + 1 :]) if order == 2 else hessian,
+    )
+
+
+def _precision(spreads: Tensor, largest: float, alike: NDArray[np.bool_]) -> tuple[Tensor, Tensor]:
+    """Precision of coefficients with a mean in common, ``k x d x d``, and its log determinant, ``k``.
+
+    With s a spread and w the largest deviation it is the inverse of ``w^2 (s^2 I + 1 1^T)`` over those that
+    are alike, and of ``w^2 I`` over the others.
+    """
+    same, count = to_tensor(alike.astype(np.float64), spreads), int(alike.sum())
+    var = spreads.square()
+    shared = torch.diag(same) - torch.outer(same, same) / (var + count)[:, None, None]
+    precision = (shared / var[:, None, None] + torch.diag(1.0 - same)) / largest**2
+    volume = -max(count - 1, 0) * var.log() - 2.0 * len(alike) * np.log(largest)
+    return precision, volume - torch.log(var + count) if count else volume
+
+
+def _log_diagonal(factor: Tensor) -> Tensor:
+    return factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)

@@ -1,0 +1,126 @@
+"""The posterior beside a trend against the summed kernel, whose algebra is another."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from lcbo.models.data import merge
+from lcbo.models.fits.trend import SPREADS, Trend, beside_trend
+from lcbo.models.gp import BatchedGP
+from lcbo.models.hyperparameters import Hyperparameters
+
+DIM, FLAT, LARGEST = 3, 1e6, 1.5
+AT = torch.tensor([0.4, 0.5, 0.3], dtype=torch.float64)
+
+
+def process(y: np.ndarray, x: np.ndarray, **hyper: float) -> BatchedGP:
+    start = {"lengthscale": 0.8, "outputscale": 0.6, "noise_var": 0.02, **hyper}
+    return BatchedGP(merge(x, y[:, None]), Hyperparameters.start(1, "matern52", start))
+
+
+def observations(n: int = 14) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    x = rng.random((n, DIM))
+    return x, np.sin(3.0 * x[:, 0]) + x[:, 1] ** 2 - x[:, 2] + 0.1 * rng.standard_normal(n)
+
+
+def summed(gp: BatchedGP, a: Tensor, b: Tensor, alike: np.ndarray, bends: float | None) -> Tensor:
+    """Prior covariance between points: flat constant, slopes around a mean in common, bends, process."""
+    length, scale = gp.hyper.lengthscale[0], gp.hyper.outputscale[0]
+    r = (((a[:, None] - b[None]) / length).square().sum(-1) + 1e-24).sqrt() * 5.0**0.5
+    total = FLAT + scale * (1.0 + r + r.square() / 3.0) * torch.exp(-r)
+    same = torch.from_numpy(alike.astype(float))
+    slopes = torch.diag(torch.where(same > 0.0, 1.0 / DIM, 1.0)) + torch.outer(same, same)
+    total = total + LARGEST**2 * (a - AT) @ slopes.double() @ (b - AT).T
+    if bends is not None:
+        every = bends**2 * torch.eye(DIM).double() + 1.0
+        total = total + LARGEST**4 * (a - AT).square() @ every @ (b - AT).square().T
+    return total
+
+
+def difference(gp: BatchedGP, alike: np.ndarray, bends: float | None, x: np.ndarray, y: np.ndarray) -> Tensor:
+    """Gradient of the posterior mean at the point by differences of the summed kernel."""
+    points = torch.from_numpy(x)
+    noisy = summed(gp, points, points, alike, bends) + gp.hyper.noise_var[0] * torch.eye(len(x)).double()
+    weights = torch.linalg.solve(noisy, torch.from_numpy(y))
+    moves = 1e-4 * torch.eye(DIM).double()
+    up, down = (summed(gp, AT + s * moves, points, alike, bends) @ weights for s in (1.0, -1.0))
+    return (up - down) / 2e-4
+
+
+@pytest.mark.parametrize("alike", [[True, True, True], [True, False, True], [False, False, False]])
+def test_a_plane_beside_a_process_is_the_summed_kernel(alike: list[bool]) -> None:
+    (x, y), same = observations(), np.array(alike)
+    gp = process(y, x)
+    found = beside_trend(gp, AT, 1, same, LARGEST)
+    expected = difference(gp, same, None, x, y)
+    torch.testing.assert_close(found.gradient, expected, rtol=1e-4, atol=1e-4)
+    points = torch.from_numpy(x)
+    noisy = summed(gp, points, points, same, None) + gp.hyper.noise_var[0] * torch.eye(len(x)).double()
+    flat = torch.distributions.MultivariateNormal(torch.zeros(len(x)).double(), noisy)
+    constants = 0.5 * np.log(FLAT) + 0.5 * len(x) * np.log(2.0 * np.pi)
+    assert found.evidence == pytest.approx(float(flat.log_prob(torch.from_numpy(y))) + constants, abs=1e-3)
+
+
+def averaged(gp: BatchedGP, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Evidence of bends and the spread they are expected to have, from the summed kernel."""
+    points, same = torch.from_numpy(x), np.ones(DIM, bool)
+    logs = []
+    for spread in SPREADS:
+        noisy = (
+            summed(gp, points, points, same, float(spread))
+            + gp.hyper.noise_var[0] * torch.eye(len(x)).double()
+        )
+        flat = torch.distributions.MultivariateNormal(torch.zeros(len(x)).double(), noisy)
+        logs.append(float(flat.log_prob(torch.from_numpy(y))))
+    weight = np.exp(np.array(logs) - max(logs))
+    spread = float(np.exp(weight @ np.log(SPREADS) / weight.sum()))
+    constants = 0.5 * np.log(FLAT) + 0.5 * len(x) * np.log(2.0 * np.pi)
+    return float(np.log(weight.mean()) + max(logs) + constants), spread
+
+
+def test_bends_beside_a_process_are_the_summed_kernel() -> None:
+    x, y = observations(30)
+    gp = process(y, x)
+    found = beside_trend(gp, AT, 2, np.ones(DIM, bool), LARGEST)
+    evidence, spread = averaged(gp, x, y)
+    assert found.evidence == pytest.approx(evidence, abs=1e-3)
+    expected = difference(gp, np.ones(DIM, bool), spread, x, y)
+    torch.testing.assert_close(found.gradient, expected, rtol=1e-4, atol=1e-4)
+
+
+def quadratic(n: int, noise: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x = rng.random((n, DIM))
+    z = x - AT.numpy()
+    return x, z @ [1.0, -2.0, 0.5] + z**2 @ [3.0, 0.2, -1.0] + noise * rng.standard_normal(n)
+
+
+def test_a_quadratic_is_found_and_its_slopes_scatter_as_said() -> None:
+    exact = np.array([1.0, -2.0, 0.5])
+    exactly = beside_trend(
+        process(quadratic(40, 0.0, 0)[1], quadratic(40, 0.0, 0)[0], outputscale=1e-6, noise_var=1e-8),
+        AT,
+        2,
+        np.ones(DIM, bool),
+        30.0,
+    )
+    np.testing.assert_allclose(exactly.gradient, exact, atol=1e-2)
+    np.testing.assert_allclose(exactly.hessian.diagonal(), [6.0, 0.4, -2.0], atol=0.05)
+    scores = []
+    for seed in range(60):
+        x, y = quadratic(40, 0.1, seed)
+        found = beside_trend(process(y, x, outputscale=1e-6, noise_var=0.01), AT, 2, np.ones(DIM, bool), 30.0)
+        scores.append((found.gradient.numpy() - exact) / found.gradient_cov.diagonal().sqrt().numpy())
+    assert 0.85 < np.square(scores).mean() < 1.2
+
+
+def test_missing_outcomes_are_left_out() -> None:
+    x, y = observations()
+    y[::3] = np.nan
+    known = ~np.isnan(y)
+    missing: Trend = beside_trend(process(y, x), AT, 1, np.ones(DIM, bool), LARGEST)
+    without: Trend = beside_trend(process(y[known], x[known]), AT, 1, np.ones(DIM, bool), LARGEST)
+    torch.testing.assert_close(missing.gradient, without.gradient)
+    torch.testing.assert_close(missing.gradient_cov, without.gradient_cov)
