@@ -1,0 +1,43 @@
+"""The documentation site: Sphinx over the Markdown pages of this folder (`make docs`)."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from builder.gallery import SETTINGS as sphinx_gallery_conf  # noqa: E402, F401, N811
+from builder.sources import linkcode_resolve  # noqa: E402, F401  (sphinx.ext.linkcode looks for it here)
+
+project = "lcbo"
+copyright = "the lcbo contributors"
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.linkcode",
+    "sphinx_gallery.gen_gallery",
+    "builder.mathml",
+    "builder.pages",
+    "builder.sources",
+    "builder.links",
+]
+exclude_patterns = ["builder"]
+suppress_warnings = ["myst.header"]  # generated pages skip a level of headings
+
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+maximum_signature_line_length = 72
+napoleon_use_ivar = True
+napoleon_attr_annotations = False
+
+# Markdown as GitHub reads it: dollars are mathematics, headings are anchors.
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+
+html_theme = "furo"
+html_title = "lcbo"
+html_static_path = ["builder/static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_math_renderer = "mathml"
