@@ -1,12 +1,15 @@
 """The documentation site: Sphinx over the Markdown pages of this folder (`make docs`)."""
 
+import logging
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from builder.gallery import SETTINGS as sphinx_gallery_conf  # noqa: E402, F401, N811
-from builder.sources import linkcode_resolve  # noqa: E402, F401  (sphinx.ext.linkcode looks for it here)
+from builder.gallery import SETTINGS as sphinx_gallery_conf  # noqa: F401
+from builder.sources import linkcode_resolve  # noqa: F401  (sphinx.ext.linkcode looks for it here)
+
+logging.getLogger("lcbo").setLevel(logging.WARNING)  # runs of the gallery do not belong in the output
 
 project = "lcbo"
 copyright = "the lcbo contributors"

@@ -1,8 +1,8 @@
 """The documentation is true: its code runs, its links lead somewhere, the reference is complete.
 
-The site itself is built by `make docs`, which executes the gallery and follows every link and anchor. Here every
-block of code runs: with a budget of a few evaluations by default, as it stands in the slow tests. Three pages
-have tests of their own, beside what they are about; blocks in `sh` are run by tests/cli/test_tour.py.
+The site itself is built by `make docs`, which executes the gallery and follows every link and anchor. Here
+every block of code runs: with a budget of a few evaluations by default, as it stands in the slow tests. Three
+pages have tests of their own, beside what they are about; blocks in `sh` are run by tests/cli/test_tour.py.
 """
 
 import inspect
@@ -45,8 +45,8 @@ def test_floor_plan_is_up_to_date() -> None:
 
 
 def documented() -> set[str]:
-    pages = (ROOT / "docs" / "reference" / "api").glob("*.md")
-    return {name for page in pages for name in re.findall(r"^\.\. auto\w+:: lcbo\.([\w.]+)$", page.read_text(), re.M)}
+    texts = [page.read_text() for page in (ROOT / "docs" / "reference" / "api").glob("*.md")]
+    return {name for text in texts for name in re.findall(r"^\.\. auto\w+:: lcbo\.([\w.]+)$", text, re.M)}
 
 
 def test_every_public_name_is_in_the_reference() -> None:
@@ -114,7 +114,7 @@ def empty_folder(quick_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 def run_blocks(page: Path) -> dict[str, Any]:
-    """Run the blocks of a page one after the other; those of a method or a problem take `lcbo` for granted."""
+    """Run the blocks of a page in turn; those of a method or a problem take `lcbo` for granted."""
     names: dict[str, Any] = {}
     if page.parent.name in ("methods", "problems"):
         problem = lcbo.problems.make("welded_beam")
@@ -125,7 +125,8 @@ def run_blocks(page: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("page", RUN_HERE, ids=lambda p: str(p.relative_to(ROOT)))
-def test_code_of_a_page_runs(page: Path, empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("empty_folder")
+def test_code_of_a_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if page.stem == "halfcheetah":
         pytest.importorskip("gymnasium")
     full, begun = lcbo.minimize, lcbo.Optimizer
@@ -145,9 +146,12 @@ def test_code_of_a_page_runs(page: Path, empty_folder: Path, monkeypatch: pytest
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page", [page for page in RUN_HERE if page.parent.name != "problems"], ids=lambda p: str(p.relative_to(ROOT))
+    "page",
+    [page for page in RUN_HERE if page.parent.name != "problems"],
+    ids=lambda p: str(p.relative_to(ROOT)),
 )
-def test_code_of_a_page_runs_as_it_stands(page: Path, empty_folder: Path) -> None:
+@pytest.mark.usefixtures("empty_folder")
+def test_code_of_a_page_runs_as_it_stands(page: Path) -> None:
     run_blocks(page)
 
 

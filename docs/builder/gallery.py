@@ -23,7 +23,7 @@ SETTINGS = {
 
 
 def figures(block: tuple[Any, ...], block_vars: dict[str, Any], settings: Mapping[str, Any]) -> str:
-    """Save the pictures of a block: those of pyplot, and those that lcbo returns, which pyplot does not know."""
+    """Save the pictures of a block: those of pyplot, and those that lcbo returns, unknown to pyplot."""
     rst: str = matplotlib_scraper(block, block_vars, settings)
     for name, figure in block_vars["example_globals"].items():
         if isinstance(figure, Figure) and not hasattr(figure, "number") and not hasattr(figure, "shown"):

@@ -23,6 +23,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Take note of what a tag refers to and what it may be called."""
+        del tag
         for name, value in attrs:
             if name in ("href", "src") and value:
                 self.links.add(value)

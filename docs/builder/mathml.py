@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from docutils import nodes
 from latex2mathml.converter import convert
@@ -10,7 +11,11 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
-SPELT = {r"\arg": r"\operatorname{arg}", r"\bigl\lVert": r"\lVert", r"\bigr\rVert": r"\rVert"}  # as the converter has it
+SPELT = {
+    r"\arg": r"\operatorname{arg}",
+    r"\bigl\lVert": r"\lVert",
+    r"\bigr\rVert": r"\rVert",
+}  # as the converter has it
 
 
 def mathml(latex: str, node: nodes.Element, display: str) -> str:
@@ -24,13 +29,13 @@ def mathml(latex: str, node: nodes.Element, display: str) -> str:
     return converted
 
 
-def visit_inline(self, node: nodes.math) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+def visit_inline(self: Any, node: nodes.math) -> None:
     """Write a formula in a line of text."""
     self.body.append(mathml(node.astext(), node, "inline"))
     raise nodes.SkipNode
 
 
-def visit_block(self, node: nodes.math_block) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+def visit_block(self: Any, node: nodes.math_block) -> None:
     """Write a formula on lines of its own; on a narrow screen it scrolls by itself."""
     self.body.append(f'<div class="formula">{mathml(node.astext(), node, "block")}</div>')
     raise nodes.SkipNode

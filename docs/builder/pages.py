@@ -48,10 +48,12 @@ BELOW = {"methods/index": "methods/*", "problems/README": "problems/*", "referen
 
 def tree(caption: str, pages: list[str], *options: str) -> str:
     """Return a table of contents that only the sidebar shows."""
-    return "\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", *options, "", *pages, "```", ""])
+    return "\n".join(
+        ["", "```{toctree}", ":hidden:", f":caption: {caption}", *options, "", *pages, "```", ""]
+    )
 
 
-def add(app: Sphinx, docname: str, source: list[str]) -> None:
+def add(_: Sphinx, docname: str, source: list[str]) -> None:
     """Add to a page, when it is read, what Sphinx needs and what the code says."""
     if docname == "index":
         source[0] += "".join(tree(caption, [f"/{page}" for page in pages]) for caption, pages in TREE.items())
@@ -111,7 +113,10 @@ def command_line() -> Iterator[str]:
         yield from ("", "```text", examples, "```", "") if examples else ("",)
 
 
-WRITTEN: dict[str, Callable[[], Iterator[str]]] = {"reference/options": options, "reference/cli": command_line}
+WRITTEN: dict[str, Callable[[], Iterator[str]]] = {
+    "reference/options": options,
+    "reference/cli": command_line,
+}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -1,8 +1,8 @@
 """The code of the repository as pages of the site, and the links into it.
 
-Pages link to files as GitHub understands it. A page may link to a file of the repository (`[noisy](../examples/noisy.py)`) or just name one
-(`steps/landing.py`, or `steps/landing.py: Landing.margins` for a definition in it): in the site both lead
-to the highlighted file. A path that does not exist is a warning, and so an error.
+Pages link to files as GitHub understands it (`[deck](../examples/input_deck/run.py)`), or just name them
+(`steps/landing.py`, or `steps/landing.py: Landing.margin` for a definition in it): in the site both lead to
+the highlighted file. A path that does not exist is a warning, and so an error.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
             lexer = get_lexer_for_filename(path.name)
         except ClassNotFound:
             lexer = TextLexer()
-        style = HtmlFormatter(cssclass="highlight source", linenos="inline", lineanchors="L", anchorlinenos=True)
+        style = HtmlFormatter(
+            cssclass="highlight source", linenos="inline", lineanchors="L", anchorlinenos=True
+        )
         name = path.relative_to(ROOT).as_posix()
         body = f"<h1>{html.escape(name)}</h1>{highlight(text, lexer, style)}"
         yield page_of(path), {"title": name, "body": body}, "page.html"

@@ -33,9 +33,7 @@ def simulate(x):
     }
 
 
-problem = lcbo.Problem(
-    {"a": (0.0, 1.0), "b": (0.0, 1.0)}, ["floor <= 0", "ceiling <= 0"], "cost", noise=0.01
-)
+problem = lcbo.Problem({"a": (0.0, 1.0), "b": (0.0, 1.0)}, ["floor <= 0", "ceiling <= 0"], "cost", noise=0.01)
 
 # %%
 # To look over its shoulder, margins that take notes: where the run stands, what the model says there, and how
@@ -71,20 +69,28 @@ while len(pictures) < 10:
     if len(notes) > len(pictures):
         belief = methods[-1].forecast(grid.reshape(-1, 2))
         mean = belief.scaling.undo(belief.mean)[:, 1:].reshape(61, 61, 2)
+        unsure = (belief.scaling.std * np.sqrt(belief.var))[:, 1:].reshape(61, 61, 2)
         seen = optimizer.log.history()
         probes = seen.X[(seen.iteration == seen.iteration[-1]) & (seen.role == "explore")]
-        pictures.append(notes[-1] | {"model": mean, "probes": probes, "to": methods[-1].iterate.u})
+        pictures.append(
+            notes[-1] | {"model": mean, "unsure": unsure, "probes": probes, "to": methods[-1].iterate.u}
+        )
     for candidate in batch:
-        observed = {name: value + 0.01 * noise.standard_normal() for name, value in simulate(candidate.x).items()}
-        optimizer.tell(candidate.id, observed)
+        outcomes = simulate(candidate.x).items()
+        optimizer.tell(
+            candidate.id, {name: value + 0.01 * noise.standard_normal() for name, value in outcomes}
+        )
 print(optimizer.result().message)
 
 # %%
 # One picture of one iteration. Gray lines are the cost and red areas are forbidden, which the method cannot
-# see; dashed is where the model believes the limits to be, blue what the step is made of.
+# see. Dashed is where the model believes the limits to be, shaded how sure it is of that (two standard
+# deviations), blue what the step is made of.
 
 truth = [simulate(x) for x in grid.reshape(-1, 2)]
-cost, floor, ceiling = (np.reshape([t[name] for t in truth], (61, 61)) for name in ("cost", "floor", "ceiling"))
+cost, floor, ceiling = (
+    np.reshape([t[name] for t in truth], (61, 61)) for name in ("cost", "floor", "ceiling")
+)
 axis = np.linspace(0, 1, 61)
 
 
@@ -101,7 +107,9 @@ def draw(ax, k, part=3):
     ax.plot(*here, "o", color="black", ms=7, label="here")
     if part >= 2:
         for i in range(2):
-            ax.contour(axis, axis, note["model"][..., i], [0], colors="#c0392b", linestyles="dashed")
+            mean, unsure = note["model"][..., i], note["unsure"][..., i]
+            ax.contourf(axis, axis, np.abs(mean) / unsure, [0, 2], colors=["#c0392b"], alpha=0.15)
+            ax.contour(axis, axis, mean, [0], colors="#c0392b", linestyles="dashed")
     if part >= 3:
         circle = plt.Circle(here, note["radius"], fill=False, color="#1f6fb4", lw=1)
         ax.add_patch(circle)
@@ -112,7 +120,9 @@ def draw(ax, k, part=3):
             lines.set_clip_path(circle)
         ax.annotate("", to, here, arrowprops={"arrowstyle": "-|>", "color": "black", "lw": 1.8})
     words = {1: "probe the slopes", 2: "model the limits", 3: "keep a margin, step"}[part]
-    ax.set(xlim=(0, 1), ylim=(0, 1), xticks=[], yticks=[], title=f"iteration {k + 1}: {words}", aspect="equal")
+    ax.set(
+        xlim=(0, 1), ylim=(0, 1), xticks=[], yticks=[], title=f"iteration {k + 1}: {words}", aspect="equal"
+    )
 
 
 fig, axes = plt.subplots(2, 3, figsize=(10, 7), layout="constrained")

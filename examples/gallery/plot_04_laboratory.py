@@ -25,7 +25,10 @@ def experiment(x):
     if noise.random() < 0.06:
         return None
     value, impurity = truth(x)
-    return {"yield": value + 1.0 * noise.standard_normal(), "impurity": impurity + 0.05 * noise.standard_normal()}
+    return {
+        "yield": value + 1.0 * noise.standard_normal(),
+        "impurity": impurity + 0.05 * noise.standard_normal(),
+    }
 
 
 problem = lcbo.Problem(
@@ -60,10 +63,11 @@ frame = result.history.to_frame()
 frame = frame[frame.failed == ""]
 fig, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
 dots = ax.scatter(frame["impurity"], frame["yield"], c=frame.index, cmap="viridis", s=22)
-ax.axvspan(2.5, ax.get_xlim()[1], color="#f3b8ae", alpha=0.6, lw=0)
+ax.axvspan(2.5, 3.5, color="#f3b8ae", alpha=0.6, lw=0)
 ax.plot(impurity, value, "*", color="black", ms=16, label="answer, in truth")
 ax.plot(lucky[1], lucky[0], "X", color="#c0392b", ms=11, label="best observed, in truth")
-ax.set(xlabel="impurity [%]", ylabel="yield [%]", ylim=(40, None))
+ax.set(xlabel="impurity [%]", ylabel="yield [%]", xlim=(1.3, 3.3), ylim=(40, None))
+ax.set_title("experiments in the plane of yield and impurity; red is too impure")
 ax.legend(frameon=False, loc="lower right")
 fig.colorbar(dots, label="experiment")
 plt.show()

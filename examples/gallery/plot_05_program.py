@@ -62,21 +62,24 @@ result = lcbo.minimize(
     progress=False,
 )
 print(result.message)
-print(f"mass {result.fun:.2f} kg, stress {result.constr['stress']:.1f} MPa, drift {result.constr['drift']:.3f} mm")
+print(f"mass {result.fun:.2f} kg,", *(f"{name} {value:.3f}" for name, value in result.constr.items()))
 
 # %%
 # The frame with its members drawn as thick as they are, and every run of the program.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 corners = np.array([(0, 0), (0, 3), (4, 3), (4, 0)])
+box = {"facecolor": "white", "edgecolor": "0.7", "boxstyle": "round"}
 for i, area in enumerate(result.x):
     left.plot(*corners[i : i + 2].T, color="#1f6fb4", lw=area * 6e3, solid_capstyle="round")
-    left.annotate(f"{area * 1e4:.1f} cm²", corners[i : i + 2].mean(axis=0), ha="center", va="center", fontsize=9)
+    left.annotate(
+        f"{area * 1e4:.1f} cm²", corners[i : i + 2].mean(axis=0), ha="center", va="center", bbox=box
+    )
 left.set(xlim=(-0.8, 4.8), ylim=(-0.4, 3.6), aspect="equal", title="areas of the answer")
 left.axis("off")
 history = result.history
 right.plot(history.outcomes["mass"], ".", color="0.7", label="evaluated")
 right.step(range(len(history)), history.best_feasible, color="#1f6fb4", where="post", label="best feasible")
-right.set(xlabel="runs of the program", ylabel="mass [kg]")
+right.set(xlabel="runs of the program", ylabel="mass [kg]", title="every run")
 right.legend(frameon=False)
 plt.show()

@@ -12,7 +12,7 @@ import numpy as np
 import lcbo
 
 reducer = lcbo.problems.make("speed_reducer")
-result = lcbo.minimize(reducer.noisy(0.01, rng=0), budget=160, progress=False)
+result = lcbo.minimize(reducer.noisy(sd=0.01, rng=0), budget=160, progress=False)
 print(result.message)
 print(result.stationarity)
 
@@ -32,19 +32,20 @@ print(frame.head(8))
 # %%
 
 name = reducer.objective.name
-scale = np.array([high - low for low, high in reducer.bounds])
-step = 1e-6 * scale
-exact = [
-    (reducer.evaluate(result.x + e)[name] - reducer.evaluate(result.x - e)[name]) / (2 * e.max())
-    for e in np.diag(step)
-]
+low, high = np.array(reducer.bounds).T
+inward = 1e-6 * np.where(result.x > (low + high) / 2, low - high, high - low)
+here = reducer.evaluate(result.x)[name]
+exact = np.array([(reducer.evaluate(result.x + e)[name] - here) / e.sum() for e in np.diag(inward)])
 slope, error = result.sensitivities.slopes[0], result.sensitivities.errors[0]  # row 0 is the objective
 fig, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")
-at = np.arange(len(scale))
-ax.errorbar(at, slope * scale, 2 * error * scale, fmt="o", color="#1f6fb4", capsize=4, label="learned, two errors")
+at, scale = np.arange(len(low)), high - low
+ax.errorbar(
+    at, slope * scale, 2 * error * scale, fmt="o", color="#1f6fb4", capsize=4, label="learned, two errors"
+)
 ax.plot(at, exact * scale, "_", color="black", ms=22, mew=2, label="exact")
 ax.axhline(0.0, color="0.8", lw=1, zorder=0)
 ax.set_xticks(at, reducer.variables)
 ax.set_ylabel(f"change of {name} over the range")
+ax.set_title(f"slopes of {name} at the answer, learned through noise")
 ax.legend(frameon=False)
 plt.show()

@@ -2,9 +2,9 @@
 Methods side by side
 ====================
 
-Is ``lcbo`` the right tool for *your* problem? Run several methods on it from several seeds and look. All share
-the initial design of a seed, the budget and the way they are scored. ``lcbo compare`` does the same from the
-command line, with a process and a durable file per run (:doc:`/howto/comparing`).
+Is ``lcbo`` the right tool for *your* problem? Run several methods on it from several seeds and look. All
+share the initial design of a seed, the budget and the way they are scored. ``lcbo compare`` does the same
+from the command line, with a process and a durable file per run (:doc:`/howto/comparing`).
 """
 
 import matplotlib.pyplot as plt
@@ -50,6 +50,11 @@ for name, color in methods.items():
     ax.plot(range(1, 81), best.T, color=color, lw=0.8, alpha=0.6)
     ax.plot(range(1, 81), np.median(best, axis=0), color=color, lw=2.5, label=name)
     print(f"{name:8} median volume {np.median(best[:, -1]):.4f}")
-ax.set(xlabel="evaluations", ylabel="best feasible volume", ylim=(0.06, 0.1))
+ax.set(
+    xlabel="evaluations",
+    ylabel="best feasible volume",
+    ylim=(0.06, 0.1),
+    title="four methods on the cantilever, three seeds each",
+)
 ax.legend(frameon=False)
 plt.show()

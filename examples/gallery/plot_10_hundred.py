@@ -3,8 +3,8 @@ A hundred variables, forty limits
 =================================
 
 A water network: 100 pipes from a reservoir to 40 customers. Each pipe has a diameter to choose, thicker ones
-cost more, and every customer must get enough pressure. One "simulation" returns the cost and the pressure drop
-at all 40 customers: 41 models at once.
+cost more, and every customer must get enough pressure. One "simulation" returns the cost and the pressure
+drop at all 40 customers: 41 models at once.
 """
 
 import matplotlib.pyplot as plt
@@ -36,7 +36,9 @@ length = np.linalg.norm(nodes[1:] - nodes[parent[1:]], axis=1)
 def simulate(x):
     """Cost of the pipes and pressure drop at every customer."""
     drop = 0.02 * length * flow**2 / x**5
-    return {"cost": float(length @ x**1.5)} | {f"p{j}": float(drop[path].sum()) for j, path in enumerate(paths)}
+    return {"cost": float(length @ x**1.5)} | {
+        f"p{j}": float(drop[path].sum()) for j, path in enumerate(paths)
+    }
 
 
 start = np.full(100, 2.0)
@@ -52,7 +54,8 @@ result = lcbo.minimize(
     progress=False,
 )
 print(result.message)
-print(f"cost {result.fun:.1f}; {sum(v > 0.95 for v in result.constr.values())} customers within 5 % of their limit")
+near = sum(value > 0.95 for value in result.constr.values())
+print(f"cost {result.fun:.1f}; {near} customers within 5 % of their limit")
 
 # %%
 # The network before and after: pipes as thick as they are, customers colored by how much of their pressure is
@@ -63,7 +66,9 @@ for ax, x, title in zip(axes, (start, result.x), ("start", "answer"), strict=Tru
     lines = np.stack([nodes[1:], nodes[parent[1:]]], axis=1)
     ax.add_collection(LineCollection(lines, linewidths=1.6 * x, colors="#7f9dbb"))
     used = [simulate(x)[f"p{j}"] for j in range(len(leaves))]
-    dots = ax.scatter(*nodes[leaves].T, c=used, cmap="YlOrRd", vmin=0, vmax=1, s=45, zorder=3, edgecolor="0.3")
+    dots = ax.scatter(
+        *nodes[leaves].T, c=used, cmap="YlOrRd", vmin=0, vmax=1, s=45, zorder=3, edgecolor="0.3"
+    )
     ax.plot(0, 0, "s", color="black", ms=11)
     ax.set(title=f"{title}: cost {simulate(x)['cost']:.1f}", aspect="equal", xticks=[], yticks=[])
 fig.colorbar(dots, ax=axes, label="pressure used, 1 is the limit", shrink=0.8)
