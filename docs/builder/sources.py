@@ -132,8 +132,8 @@ def link(app: Sphinx, doctree: nodes.document) -> None:
         if not path.is_relative_to(app.srcdir):
             lead(node, path, "", *node.children)
     for node in list(doctree.findall(addnodes.pending_xref)):
-        path = Path(app.srcdir).joinpath(node["reftarget"] + ".").resolve()
-        found = [p for p in (path.with_suffix(".md"), path.with_suffix(".rst")) if p.exists()]
+        path = Path(app.srcdir, node["reftarget"])
+        found = [p for p in (path.with_name(path.name + kind) for kind in (".md", ".rst")) if p.exists()]
         if node["refdomain"] == "doc" and found and not path.is_relative_to(app.srcdir):
             lead(node, found[0], "", *node.children)
     for node in list(doctree.findall(nodes.literal)):
