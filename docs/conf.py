@@ -7,8 +7,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from builder.gallery import SETTINGS as sphinx_gallery_conf  # noqa: F401
+from builder.gallery import forget_if_stale
 from builder.sources import linkcode_resolve  # noqa: F401  (sphinx.ext.linkcode looks for it here)
 
+forget_if_stale()
 logging.getLogger("lcbo").setLevel(logging.WARNING)  # runs of the gallery do not belong in the output
 
 project = "lcbo"

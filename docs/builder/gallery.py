@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 from sphinx_gallery.scrapers import figure_rst, matplotlib_scraper
 
+ROOT = Path(__file__).parents[2]
 SETTINGS = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
@@ -33,3 +36,16 @@ def figures(block: tuple[Any, ...], block_vars: dict[str, Any], settings: Mappin
             words = [ax.get_title() or ax.get_ylabel() for ax in figure.axes]
             rst += figure_rst([path], settings["src_dir"], f"{name}: {', '.join(filter(None, words))}")
     return rst
+
+
+def forget_if_stale() -> None:
+    """Let the examples be executed again when the library has changed, not only when they have."""
+    made = ROOT / "docs" / "gallery"
+    known, content = made / "library.sha256", sha256()
+    for path in sorted((ROOT / "src" / "lcbo").rglob("*.py")):
+        content.update(path.read_bytes())
+    if not known.exists() or known.read_text() != content.hexdigest():
+        for path in made.glob("*.md5"):
+            path.unlink()
+        made.mkdir(exist_ok=True)
+        known.write_text(content.hexdigest())
