@@ -44,5 +44,6 @@ html_title = "lcbo"
 html_static_path = ["builder/static"]
 html_css_files = ["site.css"]
 html_copy_source = False
+html_show_search_summary = False  # it fetches pages, which a browser refuses for files
 html_show_sphinx = False
 html_math_renderer = "mathml"

@@ -78,13 +78,21 @@ def options() -> Iterator[str]:
         if not registry.spec(names[0]).options:
             yield from ("No options.", "")
             continue
-        yield f"| option | {' | '.join(f'`{n}`' for n in names)} | meaning |"
-        yield "|---" * (len(names) + 2) + "|"
+        yield from ("| option | meaning | default |", "|---|---|---|")
         meanings = said_by(kind)
         for option in registry.spec(names[0]).options:
-            defaults = " | ".join(f"`{registry.spec(name).options[option]!r}`" for name in names)
-            yield f"| `{option}` | {defaults} | {meanings[option]} |"
+            yield f"| `{option}` | {meanings[option]} | {defaults(option, names)} |"
         yield ""
+
+
+def defaults(option: str, names: list[str]) -> str:
+    """Return the default of an option, and where some methods of a family differ, which have which."""
+    methods: dict[str, list[str]] = {}
+    for name in names:
+        methods.setdefault(repr(registry.spec(name).options[option]), []).append(name)
+    if len(methods) == 1:
+        return f"`{next(iter(methods))}`"
+    return "; ".join(f"{', '.join(which)}: `{value}`" for value, which in methods.items())
 
 
 def said_by(kind: type) -> dict[str, str]:
