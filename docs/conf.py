@@ -31,6 +31,7 @@ suppress_warnings = ["myst.header"]  # generated pages skip a level of headings
 
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
+autodoc_type_aliases = {"Array": "Array"}
 maximum_signature_line_length = 72
 napoleon_use_ivar = True
 napoleon_attr_annotations = False
