@@ -24,7 +24,7 @@ suite: .venv/.installed-dev
 test-slow: .venv/.installed-dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
 
-# The tools of docs/doors.md, beside the packages of .venv; their tests are skipped in `make test`.
+# The tools of docs/howto/doors.md, beside the packages of .venv; their tests are skipped in `make test`.
 # optimas brings mpi4py, which OpenMDAO would load even where there is no MPI.
 DOORS := build/doors
 TOOLS := optuna optunahub openmdao gest-api xopt libensemble optimas ax-platform ray submitit
@@ -41,13 +41,20 @@ format: .venv/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: .venv/.installed-dev
-	$(BIN)/python docs/build_api.py
+# The site, build/site/index.html: pages, reference, gallery, search and links checked; nothing of it needs a network.
+# Examples that have not changed are not executed again; `make clean` forgets them.
+SITE := build/docs-tools
+SITE_TOOLS := sphinx furo myst-parser sphinx-gallery latex2mathml
+
+docs: $(SITE)/.installed
 	$(BIN)/python docs/draw_architecture.py
+	$(SITE)/bin/python -m sphinx -q -W --keep-going -d build/doctrees docs build/site
+	@echo "Open build/site/index.html"
 
 # The pictures of the README: a real run, to be drawn anew when the default method changes.
 pictures: .venv/.installed
 	$(BIN)/python examples/demo.py --budget 1000 --out docs/images
+	MPLBACKEND=agg $(BIN)/python examples/gallery/plot_01_walk.py docs/images/walk.gif
 
 # The paper's experiments. Runs that are there are not run again; a run that fails does not keep the figures
 # from being drawn, but is an error in the end. `reproducing` draws and writes from the results that are there.
@@ -97,13 +104,23 @@ reproduction-check: .venv/.installed
 	$(INSTALL) -e '.[cma,mujoco]'
 	touch $@ .venv/.installed-cma .venv/.installed
 
+# An environment beside the packages of .venv: what is there is not installed again.
+BESIDE = $(BIN)/python -c 'import site; print(f"import site; site.addsitedir({site.getsitepackages()[0]!r})")' \
+	> $$(echo $(1)/lib/python*/site-packages)/shared.pth
+
 $(DOORS)/.installed: constraints-doors.txt .venv/.installed-dev
 	$(BIN)/python -m venv $(DOORS)
-	$(BIN)/python -c 'import site; print(f"import site; site.addsitedir({site.getsitepackages()[0]!r})")' \
-		> $$(echo $(DOORS)/lib/python*/site-packages)/shared.pth
+	$(call BESIDE,$(DOORS))
 	$(DOORS)/bin/python -m pip install --quiet --disable-pip-version-check \
 		-c constraints.txt -c constraints-doors.txt $(TOOLS)
 	touch $@
 
+$(SITE)/.installed: constraints-docs.txt .venv/.installed
+	$(BIN)/python -m venv $(SITE)
+	$(call BESIDE,$(SITE))
+	$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints.txt -c constraints-docs.txt $(SITE_TOOLS)
+	touch $@
+
 clean:
-	rm -rf .venv $(DOORS) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf .venv $(DOORS) $(SITE) build/site build/doctrees docs/gallery .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

@@ -8,12 +8,13 @@ import pytest
 import lcbo
 
 FOLDER = Path(__file__).parents[1] / "examples"
-EXAMPLES = sorted({*FOLDER.glob("*.py"), *FOLDER.glob("*/run.py")} - {FOLDER / "demo.py"})
+EXAMPLES = sorted(FOLDER.glob("*/run.py"))
+GALLERY = sorted((FOLDER / "gallery").glob("*.py"))
 
 
 def run(path, folder, *arguments):
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(path), *arguments],
+        [sys.executable, "-W", "error", "-W", "ignore:FigureCanvasAgg", str(path), *arguments],
         capture_output=True,
         text=True,
         cwd=folder,
@@ -47,6 +48,20 @@ def test_example_is_short_and_runs_with_a_small_budget(path, tmp_path, monkeypat
 def test_example_runs_as_a_script(path, tmp_path):
     assert len(path.read_text().splitlines()) < 60
     assert run(path, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_gallery_runs(path, tmp_path, monkeypatch):
+    """`make docs` runs them too, and draws what they draw."""
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    assert run(path, tmp_path)
+
+
+def test_gallery_has_ten_examples_with_pictures():
+    assert len(GALLERY) >= 10
+    for path in GALLERY:
+        assert "plt.subplots" in path.read_text()
 
 
 @pytest.mark.slow

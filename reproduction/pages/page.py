@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -249,7 +250,8 @@ def _folded(title: str, lines: Sequence[str]) -> str:
 
 
 def _picture(images: str, name: str, caption: str) -> str:
-    return f"![{name}]({images}/{name}.png)\n\n*{caption}*\n"
+    words = re.split(r"[.;]", caption)[0]  # for those who do not see the picture
+    return f"![{words}]({images}/{name}.png)\n\n*{caption}*\n"
 
 
 def _runs(results: Results) -> list[str]:

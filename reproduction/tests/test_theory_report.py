@@ -115,7 +115,7 @@ def test_the_page_states_the_numbers_with_n() -> None:
     assert "| 1 x | 4 | r_s | 6.51 [6.51, 6.51] (n = 3) | -0.30 [-0.30, -0.30] (n = 3) |" in text
     assert "| Matérn-5/2 | 2 | -0.60 |" in text
     assert "| 20 | 0.1 | 12 | `scbo` | 1.5 [1, 1.75] (n = 3) | 1 of 3 | 1 [1, 1] (n = 3) | 3 of 3 |" in text
-    assert "![theory-residuals](images/theory-residuals.png)" in text
+    assert "](images/theory-residuals.png)" in text
     assert "Error functions" not in page(RUNS, None, [], "images")
 
 

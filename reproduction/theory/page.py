@@ -28,6 +28,13 @@ from reproduction.theory.text import (
 )
 
 CLOSE = 0.1  # above the optimum: a run that came round the disc
+SHOWN = {  # what a picture shows, for those who do not see it
+    "theory-residuals": "Averaged KKT residuals over iterations, beside the recursion with exact gradients",
+    "theory-dimension": "Residuals over the number of variables",
+    "theory-error-functions": "The error functions over the batch size, for two kernels",
+    "mechanism-2d": "Runs of LCBO and SCBO around the disc, in the plane of a problem with 20 variables",
+    "mechanism-2d-plain": "The same with these two variables alone",
+}
 
 
 def page(
@@ -63,7 +70,7 @@ def write(
 
 
 def _picture(images: str, name: str) -> str:
-    return f"![{name}]({images}/{name}.png)\n"
+    return f"![{SHOWN[name]}]({images}/{name}.png)\n"
 
 
 def _spread(values: Array) -> str:

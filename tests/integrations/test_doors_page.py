@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "doors.md").read_text()
+PAGE = (ROOT / "docs" / "howto" / "doors.md").read_text()
 BLOCKS = {
     title: block
     for title, section in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE)

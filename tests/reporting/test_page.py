@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "durable-runs.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "durable-runs.md").read_text()
 
 
 def test_code_runs_as_it_stands(quick_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

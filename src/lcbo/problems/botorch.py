@@ -89,7 +89,7 @@ def from_botorch(test_problem: Any) -> BotorchProblem:
 def to_botorch(problem: Problem) -> Any:
     """Show a problem as a noise-free BoTorch ``ConstrainedBaseTestProblem``, one slack per threshold.
 
-    slack = y - lb, ub - y or tol - |y - eq|, feasible at >= 0.
+    The slack is ``y - lb``, ``ub - y`` or ``tol - |y - eq|``, feasible at 0 and above.
     """
     base: Any = _botorch_base()
     import torch
