@@ -44,8 +44,10 @@ def test_old_run_goes_on_as_the_old_code_did(method: str, quick_folder: Path) ->
     points = ended(method, quick_folder)
     expected = json.loads((GOLDEN / f"run_10897cf_{method}.json").read_text())
     assert [id for id, _ in points] == [id for id, _ in expected]
-    # Equal bit for bit where it was written; other processors round otherwise.
-    np.testing.assert_allclose([x for _, x in points], [x for _, x in expected], rtol=0.0, atol=1e-7)
+    # Equal bit for bit where it was written; other processors round otherwise. The run of cei climbs by
+    # L-BFGS, which has another line search now: it ends at the same maxima to what 20 steps resolve.
+    close = 1e-6 if method == "cei" else 1e-7
+    np.testing.assert_allclose([x for _, x in points], [x for _, x in expected], rtol=0.0, atol=close)
 
 
 def test_old_run_of_the_default_goes_on(quick_folder: Path) -> None:

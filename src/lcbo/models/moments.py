@@ -86,6 +86,13 @@ class Inverse:
         solved = torch.bmm(self.matrix, rhs)
         return torch.bmm(self.matrix.mT, solved) if self.halved else solved
 
+    def add_to(self, target: Tensor, rhs: Tensor) -> None:
+        """Add ``K^-1 rhs`` in place, without a copy."""
+        if self.halved:
+            target.baddbmm_(self.matrix.mT, torch.bmm(self.matrix, rhs))
+        else:
+            target.baddbmm_(self.matrix, rhs)
+
 
 def inverse_covariance(gp: BatchedGP) -> Inverse:
     """Return what solves with K: its inverse or, where that would be too inaccurate, that of its factor."""
@@ -156,7 +163,7 @@ class Predictor:
         if known == cross.shape[-2]:
             return self._inverse(cross)
         solved = torch.bmm(self._rows, torch.bmm(self._rows.mT, cross))
-        solved[:, :known] += self._inverse(cross[:, :known])
+        self._inverse.add_to(solved[:, :known], cross[:, :known])
         return solved
 
 
