@@ -106,7 +106,7 @@ class LogceiOptions(GlobalOptions):
     )
     lengthscale_prior: str = "dimension"  # BoTorch's since 0.12
     transforms: str = "scaled-bilog"  # SCBO's paper, freed of units
-    fit_growth: float = 0.1  # ours: a first fit of 3 outputs on 1000 points in 25 variables takes 18 s
+    fit_growth: float = 0.1  # ours: a fit of many points costs far more than an ask
     n_draws: int = 16
     n_incumbents: int = 16
 
