@@ -7,7 +7,7 @@ from scipy.stats import truncnorm
 import lcbo
 from lcbo import Constraint, Objective, Problem
 from lcbo.methods.protocol import Belief
-from lcbo.optimizer.kkt import _cut_normal, balance
+from lcbo.optimizer.balance import _cut_normal, balance
 from lcbo.optimizer.log import Log
 from lcbo.optimizer.sensitivity import explain
 from lcbo.optimizer.slopes import local_slopes

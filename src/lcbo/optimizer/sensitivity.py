@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lcbo.errors import ModelError, NumericalRescueWarning
 from lcbo.methods.protocol import Belief
-from lcbo.optimizer.kkt import Balance, balance, may_bind
+from lcbo.optimizer.balance import Balance, balance, may_bind
 from lcbo.optimizer.log import Log
 from lcbo.types import Array
 
