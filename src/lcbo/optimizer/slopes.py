@@ -94,7 +94,7 @@ def local_slopes(
     alike = (u > AT_BOUND) & (u < 1.0 - AT_BOUND) & (np.arange(len(least))[:, None] > 0) & many
     candidates = []
     for power in POWERS:
-        frame = Frame.around(Warp(np.full(len(u), np.log(power))), points[near])
+        frame = Frame.around(Warp.alike(power, len(u)), points[near])
         data = merge(frame.local(points[typical]), scaling.apply(outputs[typical]), CPU)
         data = replace(data, scatter=to_tensor(scatter, data.u), dof=to_tensor(dof, data.u))
         at, known = to_tensor(frame.local(u), data.u), int((data.count > 0.0).sum(1).min())

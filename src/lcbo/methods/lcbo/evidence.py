@@ -33,7 +33,7 @@ class Choice:
 
     def warp(self, dim: int) -> Warp:
         """Return the warp of the power."""
-        return Warp(np.full(dim, np.log(POWERS[self.power])))
+        return Warp.alike(POWERS[self.power], dim)
 
     def in_words(self) -> str | None:
         """Return what the power says of the outcomes, ``None`` where the variables are not bent."""

@@ -30,6 +30,11 @@ class Warp:
 
     log_power: Array
 
+    @staticmethod
+    def alike(power: float, dim: int) -> Warp:
+        """Return the warp of one power for every variable; below 1 it is of the upper end."""
+        return Warp(np.full(dim, np.log(power)))
+
     def bent(self, u: Array) -> Array:
         """Return points of the unit cube, ``... x d``, in the working cube."""
         if not self.log_power.any():

@@ -99,7 +99,7 @@ class LatticeFit:
         least = data.u.new_tensor(least_noise)
         evidence = data.u.new_full(wanted.shape, -torch.inf)
         means = data.u.new_zeros(*wanted.shape, 2)
-        planes = [_Plane.of(self, data, rows, least[rows]) for rows in _same_counts(data)]
+        planes = [_Plane.of(self, data, rows, least[rows], trend) for rows in _same_counts(data)]
         for i, ln in enumerate(ln_length.tolist()):
             if not bool(wanted[:, i].any()):
                 continue
@@ -108,7 +108,7 @@ class LatticeFit:
                 here = plane.only(wanted[plane.rows, i])
                 if len(here.rows):
                     evidence[here.rows, i], means[here.rows, i] = here.average(
-                        *_rotate(phi, data, here.rows, trend)
+                        *_rotate(phi, data, here.rows, here.beside)
                     )
         joint = evidence + _log_prior(ln_length, self.length_prior)
         weight = torch.softmax(joint, -1)
@@ -133,6 +133,7 @@ class _Plane:
         repeats: ``m x 1 x V``, what the scatter of repeats takes from the log likelihood.
         prior: ``S x V`` log weights.
         excluded: ``m x S x V``, where Cholesky would not stand q.
+        beside: basis of what no trend explains, a column each; ``None`` without one.
     """
 
     rows: Tensor
@@ -145,9 +146,10 @@ class _Plane:
     repeats: Tensor
     prior: Tensor
     excluded: Tensor
+    beside: Tensor | None
 
     @classmethod
-    def of(cls, fit: LatticeFit, data: Data, rows: Tensor, least: Tensor) -> _Plane:
+    def of(cls, fit: LatticeFit, data: Data, rows: Tensor, least: Tensor, trend: Tensor | None) -> _Plane:
         (low, high), (first, last) = fit.scale_span, fit.noise_span
         ln_scale = fit.step * _indices(fit.scale_span, least)
         plain = fit.step * _indices(fit.noise_span, least)
@@ -166,6 +168,7 @@ class _Plane:
             repeats=repeats[:, None],
             prior=_log_prior(ln_scale, fit.scale_prior)[:, None] + _log_prior(plain, fit.noise_prior),
             excluded=ln_ratio < fit.step * (fit.least_ratio - 0.5),
+            beside=None if trend is None else _complement(data.count[rows[0]], trend),
         )
 
     def only(self, wanted: Tensor) -> _Plane:
@@ -222,21 +225,27 @@ def _same_counts(data: Data) -> list[Tensor]:
     return [(group == i).nonzero().flatten() for i in range(len(distinct))]
 
 
-def _rotate(phi: Tensor, data: Data, rows: Tensor, trend: Tensor | None) -> tuple[Tensor, Tensor]:
+def _complement(count: Tensor, trend: Tensor) -> Tensor:
+    """Orthonormal basis beside the columns of a trend, ``n x p``, over the known points."""
+    known = count > 0.0
+    columns = count[known].sqrt()[:, None] * trend[known]
+    basis: Tensor = torch.linalg.qr(columns, mode="complete")[0][:, trend.shape[1] :]
+    return basis
+
+
+def _rotate(phi: Tensor, data: Data, rows: Tensor, beside: Tensor | None) -> tuple[Tensor, Tensor]:
     """Eigenvalues of ``D phi D`` over the known points and the rotated data of each output of a group.
 
-    With a trend both are those of the complement of its columns.
+    With a trend both are those of what is ``beside`` it.
     """
     count = data.count[rows[0]]
     y = data.y[rows]
     if bool((count == 0.0).any()):
         known = count > 0.0
         phi, y, count = phi[known][:, known], y[:, known], count[known]
-        trend = None if trend is None else trend[known]
     root = count.sqrt()
     cov, y = root[:, None] * phi * root, y * root
-    if trend is not None:
-        beside = torch.linalg.qr(root[:, None] * trend, mode="complete")[0][:, trend.shape[1] :]
+    if beside is not None:
         cov, y = beside.T @ cov @ beside, y @ beside
     spectrum, basis = torch.linalg.eigh(cov)
     return spectrum.clamp_min(0.0), y @ basis
