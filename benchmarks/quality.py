@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
+from stopwatch import Stopwatch
 
 import lcbo
 from lcbo.problems import Benchmark
@@ -118,19 +118,10 @@ def run(line: Line, method: str, options: Mapping[str, Any], budget: int, noise:
     torch.set_num_threads(1)
     truth = line.make()
     problem: Any = truth.noisy(rng=seed, sd=noise) if noise > 0.0 else truth
-    spent, fun = [0.0], problem.fun
-
-    def timed(x: np.ndarray) -> Any:
-        start = time.process_time()
-        try:
-            return fun(x)
-        finally:
-            spent[0] += time.process_time() - start
-
-    problem.fun = timed
-    start = time.process_time()
+    watch = Stopwatch()
+    problem.fun = watch.without(problem.fun)
     result = lcbo.minimize(problem, budget=budget, method=method, rng=seed, options=options, progress=False)
-    seconds = time.process_time() - start - spent[0]
+    seconds = watch.seconds
     outcomes = truth.evaluate_batch(result.history.X)
     error, values = constraint_error(truth, outcomes), outcomes[truth.objective.name]
     scored = np.where(error <= line.tol, values, np.inf)

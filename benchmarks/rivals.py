@@ -19,7 +19,6 @@ os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", OPENBLAS_NUM_THREADS
 import argparse
 import json
 import statistics
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,7 +27,7 @@ from typing import Any
 import numpy as np
 from quality import seeds_of
 from scipy.optimize import minimize
-from suite import _commit as commit
+from stopwatch import Stopwatch, commit
 
 import lcbo
 from lcbo import Constraint
@@ -140,15 +139,7 @@ def made(part: str, method: str, problem: str, seed: int, evaluations: int | Non
     assert benchmark.best_known is not None
     optimum = benchmark.best_known.value
     goal = np.inf if problem == "truss25" else optimum + SHARE * abs(optimum)
-    spent, fun, last = 0.0, benchmark.fun, None
-
-    def timed(x: np.ndarray) -> Any:
-        nonlocal spent
-        start = time.process_time()
-        try:
-            return fun(x)  # type: ignore[misc]
-        finally:
-            spent += time.process_time() - start
+    last = None
 
     def look(snapshot: lcbo.Snapshot) -> None:
         nonlocal last
@@ -156,13 +147,13 @@ def made(part: str, method: str, problem: str, seed: int, evaluations: int | Non
         if part == "reach" and snapshot.success and snapshot.fun <= goal:
             raise StopIteration
 
-    benchmark.fun = timed
     options = TIME_OPTIONS.get(method, {}) if part == "time" else {}
-    start = time.process_time()
+    watch = Stopwatch()
+    benchmark.fun = watch.without(benchmark.fun)
     lcbo.minimize(
         benchmark, budget=budget, method=method, rng=seed, options=options, callback=look, progress=False
     )
-    seconds = time.process_time() - start - spent
+    seconds = watch.seconds
     assert last is not None
     gap = (last.fun - optimum) / abs(optimum) if last.success else np.inf
     reached = bool(last.success and last.fun <= goal)

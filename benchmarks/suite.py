@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -27,8 +26,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from quality import seeds_of
+from stopwatch import Stopwatch, commit
 from suite_problems import ENTRIES, HALVES, KINDS, Entry, posed
 from suite_scores import (
     READ_AT,
@@ -76,23 +75,12 @@ def run(job: Job) -> Record:
     name, noise, multiple, seed = job.key
     problem = posed(name)
     seen = problem.noisy(noise, seed)
-    spent, fun = 0.0, seen.fun
-    assert fun is not None
-
-    def timed(x: np.ndarray) -> Any:
-        nonlocal spent
-        start = time.process_time()
-        try:
-            return fun(x)
-        finally:
-            spent += time.process_time() - start
-
-    seen.fun = timed
-    start = time.process_time()
+    watch = Stopwatch()
+    seen.fun = watch.without(seen.fun)
     result = lcbo.minimize(
         seen, budget=job.evaluations, method=job.method, rng=seed, options=job.options, progress=False
     )
-    seconds = time.process_time() - start - spent
+    seconds = watch.seconds
     about = scored(problem, result.history.X, result.x)
     return Record(
         name,
@@ -121,15 +109,14 @@ def chosen(given: argparse.Namespace) -> list[Entry]:
 
 def jobs_of(given: argparse.Namespace) -> list[Job]:
     """Return the runs that are wanted and not stored, seed after seed, the long ones of each seed first."""
-    commit = _commit()
-    jobs = []
+    jobs, now = [], commit()
     entries = chosen(given)
     for method in given.methods:
         path = given.results / f"{given.label or method}.jsonl"
         stored = read(path)
-        older = sum(record.commit != commit for record in stored.values())
+        older = sum(record.commit != now for record in stored.values())
         if older:
-            print(f"{path}: {older} runs of other commits than {commit} are kept", file=sys.stderr)
+            print(f"{path}: {older} runs of other commits than {now} are kept", file=sys.stderr)
         for entry in entries:
             problem = posed(entry.name)
             equalities = any(c.eq is not None for c in problem.truth.constraints)
@@ -143,7 +130,7 @@ def jobs_of(given: argparse.Namespace) -> list[Job]:
                         key = (entry.name, noise, multiple, seed)
                         if key not in stored:
                             n = problem.budget(multiple)
-                            jobs.append(Job(method, given.options, path, key, commit, n))
+                            jobs.append(Job(method, given.options, path, key, now, n))
     return sorted(jobs, key=lambda job: (job.key[3], -job.evaluations))
 
 
@@ -256,13 +243,6 @@ def print_list(given: argparse.Namespace) -> None:
         sizes = [len(problem.lb), len(problem.constraints), equalities]
         rows.append([entry.name, entry.kind, entry.half, *map(str, sizes), *answer])
     print(aligned(rows))
-
-
-def _commit() -> str:
-    """Return the commit of the code that runs, with a plus when files differ from it."""
-    command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
-    found = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
-    return found.stdout.strip() or "unknown"
 
 
 def _choice(half: str) -> argparse.ArgumentParser:
