@@ -29,7 +29,7 @@ class Fixed(Step):
     def info(self, k: int) -> dict[str, float]:
         raise NotImplementedError
 
-    def carried(self, local: LocalPosterior, length: float) -> np.ndarray:
+    def probe_margin(self, local: LocalPosterior, length: float) -> np.ndarray:
         return self.share * length * np.linalg.norm(local.slopes, axis=1)
 
 
@@ -122,7 +122,7 @@ def test_the_margin_is_the_step_s() -> None:
     step.landing.observe(local, 0.0, 0.1)
     step.landing.bend = np.array([3.0])
     point = inward(local, np.array([0.6, 0.5]), step)
-    margin = step.landing.carried(local, 0.1)[0]
+    margin = step.landing.probe_margin(local, 0.1)[0]
     assert margin > 0.01
     np.testing.assert_allclose(point, [0.56 - margin / 2.0, 0.5], atol=CLOSE * 0.1)
 

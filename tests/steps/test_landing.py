@@ -224,6 +224,17 @@ def test_a_margin_leaves_most_of_the_step(deviation: float, most: float) -> None
     np.testing.assert_allclose(landing.margin(local, RADIUS), most)
 
 
+@pytest.mark.parametrize(("terms", "deviation"), [(1, 0.01), (8, 0.01), (8, 0.0)])
+def test_probes_of_known_slopes_are_inside_all_terms_as_often_as_wanted(terms: int, deviation: float) -> None:
+    """Values as uncertain as the posterior says, drawn: the margin is right for the terms together."""
+    local = flat(terms, deviation=deviation)
+    landing = fresh(local, 0.5)
+    margin = landing.probe_margin(local, RADIUS) - landing.carried(local, RADIUS)
+    inside = np.random.default_rng(0).normal(0.0, deviation, (20_000, terms)) <= margin
+    assert inside.all(1).mean() == pytest.approx(0.5 if deviation else 1.0, abs=0.02)
+    assert np.all(landing.probe_margin(local, RADIUS) <= landing.margin(local, RADIUS))
+
+
 def test_before_any_posterior_the_margin_is_a_trace_of_the_change() -> None:
     np.testing.assert_allclose(Landing(0.9).margin(flat(2, deviation=0.1), RADIUS), INSIDE * 2.0 * RADIUS)
 

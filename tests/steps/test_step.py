@@ -64,9 +64,9 @@ def test_the_margin_of_a_linearized_step_is_its_landing_s_and_others_keep_none()
     step = linearized(0.9)
     step(local(), NOWHERE, 1, None)
     here = local(-0.01, 0.01)
-    np.testing.assert_array_equal(step.carried(here, 0.05), step.landing.carried(here, 0.05))
-    assert step.carried(here, 0.05)[0] > 0.0
-    np.testing.assert_array_equal(PenaltyStep(10.0, 0.1, normalize=True).carried(here, 0.05), [0.0])
+    np.testing.assert_array_equal(step.probe_margin(here, 0.05), step.landing.probe_margin(here, 0.05))
+    assert step.probe_margin(here, 0.05)[0] > 0.0
+    np.testing.assert_array_equal(PenaltyStep(10.0, 0.1, normalize=True).probe_margin(here, 0.05), [0.0])
 
 
 def test_linearized_step_goes_on_from_its_state() -> None:

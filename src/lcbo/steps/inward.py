@@ -21,7 +21,7 @@ def inward(local: LocalPosterior, probe: Array, step: Step) -> Array:
     Args:
         local: posterior at the iterate.
         probe: ``d``, in the working cube.
-        step: knows how far moves are carried out. A probe keeps no deviations: it is not to be an answer.
+        step: knows how far inside a probe has to stay.
     """
     move = probe - local.u
     length = float(np.linalg.norm(move))
@@ -30,7 +30,7 @@ def inward(local: LocalPosterior, probe: Array, step: Step) -> Array:
     if length == 0.0 or not (rows.any() or local.limits is not None):
         return probe
     slopes = local.slopes[rows] / norms[rows, None]
-    offset = (local.values + step.carried(local, length))[rows] / (norms[rows] * length)
+    offset = (local.values + step.probe_margin(local, length))[rows] / (norms[rows] * length)
     if local.limits is not None:
         offset = np.append(offset, local.limits[0] / length)
         slopes = np.concatenate([slopes, local.limits[1]])

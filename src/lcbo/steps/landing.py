@@ -149,16 +149,26 @@ class Landing:
     def margin(self, local: LocalPosterior, length: float) -> Array:
         """Return what a step of some length must add to each term to land inside, ``T``; 0 for an equality.
 
-        How far it is carried out, then deviations: of the value here and of the landings. The more terms
-        are near, the more deviations it takes that all hold together.
+        How far it is carried out, then deviations: of the value here and of the landings.
         """
+        return self._margin(local, length, self.scatter)
+
+    def probe_margin(self, local: LocalPosterior, length: float) -> Array:
+        """Return the same for a probe, without the scatter of the landings.
+
+        A probe is long: the scatter over its length would leave no room to look, and costs one evaluation.
+        """
+        return self._margin(local, length, np.zeros(len(self.scatter)))
+
+    def _margin(self, local: LocalPosterior, length: float, scatter: Array) -> Array:
+        """Return the margin; the more terms are near, the more deviations it takes that all hold together."""
         change = np.linalg.norm(local.slopes, axis=1) * length
         carried = self.carried(local, length)
-        if len(self.scatter) != len(change):
+        if len(scatter) != len(change):
             return carried
         near = int((local.near(length) & ~local.equality).sum())
         factor = max(float(ndtri(self.probability ** (1.0 / max(near, 1)))), 0.0)
-        unknown = np.sqrt(np.square(local.deviations) + self.scatter * np.square(change))
+        unknown = np.sqrt(np.square(local.deviations) + scatter * np.square(change))
         most = np.maximum(MOST * change, local.deviations)
         return np.where(local.equality, 0.0, np.minimum(carried + factor * unknown, most))
 

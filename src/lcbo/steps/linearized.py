@@ -97,9 +97,9 @@ class LinearizedStep(Step):
         self.radius.adapt(step, last_step, error, resolution, spent)
         return Iterate(local.u + step, step)
 
-    def carried(self, local: LocalPosterior, length: float) -> Array:
-        """Return what past landings say of a move of some length."""
-        return self.landing.carried(local, length)
+    def probe_margin(self, local: LocalPosterior, length: float) -> Array:
+        """Return what past landings and the uncertainty here ask of a probe of some length."""
+        return self.landing.probe_margin(local, length)
 
     def way_back(
         self, local: LocalPosterior, last_step: Array, at: PosteriorAt, k: int, spent: float | None

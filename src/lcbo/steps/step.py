@@ -126,8 +126,8 @@ class Step(ABC):
     def info(self, k: int) -> Mapping[str, float]:
         """Return the numbers worth showing: ``step``, its length, always."""
 
-    def carried(self, local: LocalPosterior, length: float) -> Array:  # noqa: ARG002  (most steps learn nothing)
-        """Return how far out a move of some length is carried beyond each linearized term, ``T``."""
+    def probe_margin(self, local: LocalPosterior, length: float) -> Array:  # noqa: ARG002  (most learn nothing)
+        """Return how far inside each linearized term, ``T``, a probe of some length has to stay."""
         return np.zeros(len(local.values))
 
     def way_back(  # most steps stand where they lead
