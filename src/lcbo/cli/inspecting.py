@@ -22,7 +22,10 @@ from lcbo.text import brief, duration
 if TYPE_CHECKING:
     from lcbo.store.stored_run import Status, StoredRun
 
-Output = Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="File to write.")]
+Output = Annotated[
+    Path | None,
+    typer.Option("-o", "--out", metavar="FILE", help="File to write; by default it is named after RUN."),
+]
 _EXPORT = "A .csv or .json file, or .parquet with the package pyarrow."
 Watch = Annotated[bool, typer.Option("--watch", help="Redraw the page while the run goes on.")]
 Every = Annotated[float, typer.Option(help="Seconds between two drawings of --watch.", min=0.1)]
