@@ -13,6 +13,7 @@ from lcbo.cli import app as commands
 from lcbo.methods import registry
 
 if TYPE_CHECKING:
+    import click
     from sphinx.application import Sphinx
 
 # The tree: a caption in the sidebar and its pages. On GitHub docs/index.md has the same order in words.
@@ -110,15 +111,29 @@ def command_line() -> Iterator[str]:
     """Yield every command with its arguments, options and examples."""
     yield from ("## Every command and option", "")
     for name, command in typer.main.get_command(commands).commands.items():  # type: ignore[attr-defined]
-        yield from (f"### lcbo {name}", "", command.help, "", "| | |", "|---|---|")
+        yield from (f"### lcbo {name}", "", quoted(command.help), "", "| | |", "|---|---|")
         for given in command.params:
             if given.name == "help":
                 continue
             written = given.metavar if given.param_type_name == "argument" else ", ".join(given.opts)
             value = f" {given.metavar}" if given.metavar and given.metavar != written else ""
-            yield f"| `{written}{value}` | {given.help or ''} |"
+            yield f"| `{written}{value}` | {quoted(given.help or '')}{default_of(given)} |"
         examples = (command.epilog or "").removeprefix("Examples:\n")
         yield from ("", "```text", examples, "```", "") if examples else ("",)
+
+
+def quoted(text: str) -> str:
+    """Return a help text with its options as code; typesetting would make one dash of the two."""
+    return re.sub(r"(?<![`\w-])(--[a-z-]+)", r"`\1`", text)
+
+
+def default_of(given: click.Parameter) -> str:
+    """Return the default of an option in words, where it has one that its help does not tell."""
+    default = given.default
+    if default in (None, "", False) or "default" in (given.help or ""):
+        return ""
+    words = " ".join(default) if isinstance(default, list | tuple) else str(default).removesuffix(".0")
+    return f" Default: {words}."
 
 
 WRITTEN: dict[str, Callable[[], Iterator[str]]] = {

@@ -2,8 +2,9 @@
 An equality, and its tolerance
 ==============================
 
-The cheapest blend of ten components whose density is exactly right. A measured value never equals a number
-exactly, so every equality says how close is close enough.
+The cheapest design at a given distance from the middle of the box: the allowed points are a sphere. A
+measured value never equals a number exactly, so every equality says how close is close enough, and the
+answer makes use of that.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +16,7 @@ COST = np.linspace(1.0, 2.0, 10) / np.linalg.norm(np.linspace(1.0, 2.0, 10))
 
 
 def simulate(x):
-    """Cost and squared distance from the middle of the box: the allowed points are a sphere."""
+    """Cost and squared distance from the middle of the box."""
     return {"cost": float(COST @ x), "distance": float(np.sum((x - 0.5) ** 2))}
 
 
@@ -28,11 +29,11 @@ result = lcbo.minimize(
     deterministic=True,
     progress=False,
 )
-best = COST.sum() / 2 - 0.3
+best, distance = COST.sum() / 2 - 0.3, result.constr["distance"]
 print(result.message)
-print(f"cost {result.fun:.4f}, optimum {best:.4f}; distance {result.constr['distance']:.5f}")
-error = result.multiplier_errors["distance"]
-print(f"multiplier {result.multipliers['distance']:.3f} +- {error:.1g}, exactly {1 / 0.6:.3f}")
+print(f"cost {result.fun:.4f} at {distance:.5f}; the optimum at exactly 0.09 is {best:.4f}")
+found, error = result.multipliers["distance"], result.multiplier_errors["distance"]
+print(f"multiplier {found:.4f} +- {error:.1g}, exactly {0.5 / np.sqrt(distance):.4f} at this distance")
 
 # %%
 # The iterates fall onto the sphere within a few steps and then walk along it; the probes around them need not

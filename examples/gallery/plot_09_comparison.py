@@ -16,7 +16,7 @@ REACH = np.linspace(5.0, 0.0, 6)
 
 
 def simulate(x):
-    """A cantilever of five segments, as on the front page."""
+    """A cantilever of five segments, as in "Five minutes"."""
     width, height = x[:5], x[5:]
     inertia = width * height**3 / 12
     return {

@@ -182,7 +182,17 @@ def test_check_of_a_failing_command_shows_why(lcbo, folder):
     assert "The evaluation failed" in done.stdout
     assert "exit code 3" in done.stdout
     assert "doomed" in done.stdout
+    assert "Traceback" not in done.stdout
     assert "[command]" in lcbo("check", "lab.toml", code=1).stderr
+
+
+def test_check_goes_on_after_a_failure(lcbo, folder):
+    once = "mkdir ../../first || exit 3; echo '"  # evaluations/NUMBER is where the program runs
+    (folder / "once.toml").write_text((folder / "program.toml").read_text().replace("echo '", once))
+    done = lcbo("check", "once.toml", "--repeats", 3)
+    assert done.stdout.count("The evaluation failed") == 1
+    assert "2 of 3 failed; a run records failures and goes on." in done.stdout
+    assert "All constraints hold there." in done.stdout
 
 
 def test_run_stopped_by_failures_can_be_told_to_go_on(lcbo, folder):

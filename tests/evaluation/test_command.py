@@ -135,6 +135,15 @@ def test_failure_is_recorded_with_its_reason(tmp_path, run, fields, reasons):
     assert (tmp_path / "evaluations" / "000004").exists()
 
 
+def test_a_program_that_failed_has_no_traceback_and_a_function_has(tmp_path):
+    def meshed(_):
+        raise EvaluationError("the mesh is tangled")
+
+    candidate = Evaluation(0, np.ones(2), np.ones(2), "init", 0)
+    assert evaluate(problem_of(tmp_path, run="exit 3"), candidate).evaluation.record.traceback == ""
+    assert "in meshed" in evaluate(Problem(BOUNDS, fun=meshed), candidate).evaluation.record.traceback
+
+
 @pytest.mark.parametrize(("keep", "kept"), [("all", 2), ("failed", 1), ("none", 0)])
 def test_directories_are_kept_as_told(tmp_path, keep, kept):
     problem = problem_of(

@@ -280,6 +280,8 @@ class TestDifferences:
         assert lines == ["x0[30]: the run has none; now it is 2.0"]
         lines = differences([f"constraint {i}" for i in range(9)], [f"constraint {i}" for i in range(8)], "c")
         assert lines == ['c[8]: the run has "constraint 8"; now there is none']
+        lines = differences([[x.tolist(), {"f": 1.0}]] * 9, [], "data")
+        assert lines == ["data: the run has 9 entries; now there are 0, and 9 differ"]
 
     def test_long_values_are_cut(self):
         (line,) = differences({"a": "x" * 500}, {"a": "y" * 500})

@@ -224,7 +224,7 @@ def test_the_sentence_says_what_is_left():
     assert at_bound.startswith("stationary: f would fall by less than 0.01 %")
     flat = Problem([(0, 1)] * 2, [], "f", fun=lambda _: {"f": 10.0})
     noisy = explain(evaluated(flat, points, noise=1.0), believed(flat, np.array([0.5, 0.5]))).sentence
-    assert noisy.startswith("stationary within what the noise allows: less than")
+    assert noisy.startswith("stationary as far as the run can tell: a gain of up to")
 
 
 def corner(x):

@@ -89,12 +89,19 @@ def test_rows_outside_the_bounds_are_named_and_left_out(tmp_path):
     assert [e.x.tolist() for e in log.evaluations] == [[0.5, 0.0, 5.0], [1.0, 0.0, 5.0]]
 
 
+def test_an_outcome_without_a_column_is_named(tmp_path):
+    (tmp_path / "lab.csv").write_text("a,b,c,price\n0.5,0,1,1\n")
+    with pytest.warns(DataWarning, match=r"data: no column for f, .*; there are \['a', 'b', 'c', 'price'\]"):
+        log = Optimizer(PROBLEM, "sobol", data=tmp_path / "lab.csv").log
+    assert [dict(e.outcomes) for e in log.evaluations] == [{"c": 1.0}]
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
         ("lab.csv", "a,f\n1,2\n", r"columns for all variables .*none for \['b'\]; there are \['a', 'f'\]"),
         ("lab.csv", "a,b\n1,1\n", r"outcomes out of \['f', 'c'\]; got no outcome"),
-        ("lab.csv", "a,b,f\n1,1,heavy\n", "numbers in the column 'f'; got 'heavy' in row 0"),
+        ("lab.csv", "a,b,f,c\n1,1,heavy,0\n", "numbers in the column 'f'; got 'heavy' in row 0"),
         ("lab.csv", "", "a table in "),
         ("lab.json", "{", "a list of objects in "),
         ("lab.json", "[1]", "a list of objects in "),

@@ -146,7 +146,7 @@ def test_a_run_of_failures_has_a_page(tmp_path):
     problem = lcbo.Problem([(0.0, 1.0)] * 2, ["c <= 0"])
     with lcbo.Optimizer(problem, store=tmp_path / "run.db") as optimizer:
         for c in optimizer.ask(5):
-            optimizer.tell(c.id, failed=f"reason {c.id % 2}")
+            optimizer.tell(c.id, failed=f"reason\n{c.id % 2}\nfiles: /tmp/{c.id}")  # as a command does
     text = read(tmp_path / "run.db").text
     assert "5 of 5 evaluations failed" in text
     assert re.search(r"reason 0\s+3", text)

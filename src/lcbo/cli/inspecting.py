@@ -16,13 +16,16 @@ import lcbo
 from lcbo.cli import screen
 from lcbo.cli.arguments import NOT_FEASIBLE, Confidence, Json, RunFile, examples
 from lcbo.errors import RunInUseError
-from lcbo.reporting.format import moment, next_command, one_line, run_name, summary
+from lcbo.reporting.format import failure, moment, next_command, run_name, summary
 from lcbo.text import brief, duration
 
 if TYPE_CHECKING:
     from lcbo.store.stored_run import Status, StoredRun
 
-Output = Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="File to write.")]
+Output = Annotated[
+    Path | None,
+    typer.Option("-o", "--out", metavar="FILE", help="File to write; by default it is named after RUN."),
+]
 _EXPORT = "A .csv or .json file, or .parquet with the package pyarrow."
 Watch = Annotated[bool, typer.Option("--watch", help="Redraw the page while the run goes on.")]
 Every = Annotated[float, typer.Option(help="Seconds between two drawings of --watch.", min=0.1)]
@@ -135,8 +138,9 @@ def _status_facts(run: StoredRun) -> dict[str, str]:
     }
     failures = [o for o in run.log.evaluations if o.failed]
     if failures:
-        latest = brief(one_line(failures[-1].failed), 200)
-        shown["failed"] = f"{len(failures)}; the latest, candidate {failures[-1].id}: {latest}"
+        why, files = failure(failures[-1].failed)
+        latest = f"the latest, candidate {failures[-1].id}: {brief(why, 200)}"
+        shown["failed"] = f"{len(failures)}; {latest}" + (f"\nits files: {files}" if files else "")
     pending = [c.id for c in run.pending]
     if pending:
         more = f" and {len(pending) - 20} more" if len(pending) > 20 else ""

@@ -34,7 +34,9 @@ def problems() -> None:
 
 @examples("lcbo methods", "lcbo methods lcbo-paper")
 def methods(
-    name: Annotated[str | None, typer.Argument(help="Show this method only.", show_default=False)] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Show this method only.", show_default=False)
+    ] = None,
 ) -> None:
     """List the methods and their options with the defaults; of one method, with what each option means."""
     from lcbo.methods import registry

@@ -200,17 +200,22 @@ def check(
         return returned[-1]
 
     asked.fun = watched
-    seen, seconds = [], []
+    seen, seconds, failed = [], [], 0
     for id in range(repeats):
         candidate = Evaluation(id, x, asked.space.to_unit(x), "init", 0)
         ended = evaluate(asked, candidate, numbered=False).evaluation
-        seconds.append(ended.record.seconds or 0.0)
-        seen.append(dict(ended.outcomes))
-        if ended.failed is not None:
-            screen.say(f"The evaluation failed after {duration(seconds[-1])}: {ended.failed}")
+        if ended.failed is None:
+            seen.append(dict(ended.outcomes))
+            seconds.append(ended.record.seconds or 0.0)
+            continue
+        failed += 1
+        if failed == 1:
+            took = duration(ended.record.seconds or 0.0)
+            screen.say(f"The evaluation failed after {took}: {ended.failed}", "")
             if ended.record.traceback:
-                screen.say("", ended.record.traceback.rstrip())
-            raise typer.Exit(given.ERROR)
+                screen.say(ended.record.traceback.rstrip(), "")
+    if not seen:
+        raise typer.Exit(given.ERROR)
     mapped = isinstance(returned[0], Mapping)
     kinds = {str(name): type(value).__name__ for name, value in returned[0].items()} if mapped else {}
     screen.say(_outcomes(asked, seen, kinds), "")
@@ -222,7 +227,9 @@ def check(
     mean, budget = fmean(seconds), task.settings.get("budget")
     spent = f"; {budget} of them take about {duration(mean * budget)} one after the other" if budget else ""
     screen.say(f"An evaluation took {duration(mean)}{spent}.")
-    if repeats > 1:
+    if failed:
+        screen.say(f"{failed} of {repeats} failed; a run records failures and goes on.")
+    if len(seen) > 1:
         differs = any(outcomes != seen[0] for outcomes in seen)
         screen.say(_NOISE[differs, asked.deterministic])
     elif not asked.deterministic:

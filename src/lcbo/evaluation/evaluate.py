@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from lcbo.problem import Problem, not_finite
 from lcbo.types import Evaluation, Measured
 
 REASON_LIMIT, TRACEBACK_LIMIT = 2_000, 20_000  # characters; an exception may carry a gigabyte
+_COMMANDS = Path(__file__).parent / "command"
 
 current: ContextVar[int | None] = ContextVar("current", default=None)
 """Id of the candidate being evaluated in this thread, for a function that wants to name files by it."""
@@ -136,8 +138,14 @@ def is_programming_error(error: BaseException | None) -> bool:
 
 
 def _trace(error: BaseException) -> str:
-    """Return the traceback of the function's own code, without the line that called it."""
+    """Return the traceback of the function's own code, without the line that called it.
+
+    A `Command` that failed has none: its program is no Python, and its reason says all there is.
+    """
     trace = error.__traceback__
+    frames = traceback.extract_tb(trace)
+    if isinstance(error, EvaluationError) and frames and Path(frames[-1].filename).parent == _COMMANDS:
+        return ""
     return "".join(traceback.format_exception(type(error), error, trace and trace.tb_next))
 
 

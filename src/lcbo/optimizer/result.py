@@ -71,8 +71,8 @@ class Result(Displayed, _Answer):
             ``constr_observed``, biased to the good side when there is noise.
         x_recommended: the point the model believes best at even odds of being feasible, ``None`` without one.
         multipliers: Lagrange multiplier by constrained outcome in user units: by how much the objective
-            would improve per unit of threshold; negative where a lower bound is active. Positive wherever
-            a limit may bind, with the standard error in ``multiplier_errors``.
+            would improve per unit that the limit is raised; negative where a lower limit binds, 0 where
+            a limit leaves room. The standard errors are in ``multiplier_errors``.
         multiplier_errors: standard errors of the multipliers.
         sensitivities: slope of every outcome by variable with its standard error, see `Sensitivities`;
             ``None`` without a model.

@@ -166,7 +166,7 @@ def _sentence(problem: Problem, found: Balance, margins: float, value: float, sc
     elif share * math.hypot(found.slope, found.noise) < NEGLIGIBLE:
         sentence = f"stationary: {name} would {better} by less than {100.0 * NEGLIGIBLE:g} %{of} {over}"
     else:
-        sentence = f"stationary within what the noise allows: less than {unseen} {over} cannot be told from 0"
+        sentence = f"stationary as far as the run can tell: a gain of up to {unseen} {over} would not be seen"
     if whole * margins >= NEGLIGIBLE:
         sentence += f"; the margins kept to the limits cost about {100.0 * whole * margins:.2g} %{of}"
     return sentence

@@ -111,7 +111,7 @@ def traces(trace: pd.DataFrame) -> tuple[list[str], dict[str, float]]:
         values = trace[name].to_numpy(dtype=np.float64, na_value=np.nan)
         different = np.unique(values[np.isfinite(values)])
         if different.size == 1:
-            constants[str(name)] = float(different[0])
+            constants[TRACE_TITLES.get(name, str(name))] = float(different[0])
         if different.size < 2:
             continue
         title, log = TRACE_TITLES.get(name, name), wants_log(values)

@@ -43,6 +43,12 @@ def one_line(text: object) -> str:
     return " ".join(str(text).split())
 
 
+def failure(reason: object) -> tuple[str, str]:
+    """Return why an evaluation failed, on one line, and where a command left its files, if it did."""
+    why, _, files = str(reason).partition("\nfiles: ")
+    return one_line(why), files
+
+
 def sentences(text: str) -> str:
     """Return a message with a capital at the beginning of every sentence."""
     return re.sub(r"(^|\. )(\w)", lambda found: found[1] + found[2].upper(), text)

@@ -17,10 +17,10 @@ from lcbo.optimizer.recorder import BudgetEntry
 from lcbo.reporting import figures
 from lcbo.reporting.format import (
     counted,
+    failure,
     moment,
     next_command,
     number,
-    one_line,
     run_name,
     sentences,
     with_error,
@@ -155,7 +155,7 @@ def _limits(result: Result, tightest: list[Constraint]) -> str:
         head.append("multiplier")
         words += (
             " The multiplier, with its standard error, says by how much the objective would improve per unit "
-            "of the limit."
+            "that a limit is raised; so it is negative for a lower limit."
         )
     rows = []
     for constraint in tightest:
@@ -241,7 +241,7 @@ def _failures(run: StoredRun) -> str:
     failed = [o for o in run.log.evaluations if o.failed]
     if not failed:
         return ""
-    reasons = [brief(one_line(o.failed), 300) for o in failed]
+    reasons = [brief(failure(o.failed)[0], 300) for o in failed]
     count = Counter(reasons)
     latest = {reason: o.id for reason, o in zip(reasons, failed, strict=True)}
     rows = [(escape(reason), str(n), str(latest[reason])) for reason, n in count.most_common(20)]

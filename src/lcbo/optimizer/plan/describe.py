@@ -23,6 +23,7 @@ from lcbo.types import Evaluation
 
 Json = Any
 SHOWN = 80  # characters of a value in a message
+_ENTRIES = 5  # of a list that are told one by one; more, such as rows of data, would hide all other changes
 
 
 def describe_run(**arguments: Any) -> dict[str, Json]:
@@ -138,7 +139,10 @@ def differences(stored: Json, given: Json, where: str = "") -> list[str]:
     long = max(len(json.dumps(value)) for value in (stored, given)) > SHOWN
     if isinstance(stored, list) and isinstance(given, list) and long:
         old, new = ({f"[{i}]": entry for i, entry in enumerate(entries)} for entries in (stored, given))
-        return _entrywise(old, new, where)
+        lines = _entrywise(old, new, where)
+        if len(lines) <= _ENTRIES:
+            return lines
+        return [f"{where}: the run has {len(old)} entries; now there are {len(new)}, and {len(lines)} differ"]
     if stored == given:
         return []
     return [f"{where}: the run has {_short(stored)}; now it is {_short(given)}"]

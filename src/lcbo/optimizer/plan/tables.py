@@ -32,7 +32,8 @@ def pairs_of(data: Any, problem: Problem) -> list[Pair] | None:
 
     That is a DataFrame, a ``.csv`` or ``.json`` file as `lcbo export` writes it, a run file, a stored run, a
     result or its history. Columns that are neither variables nor outcomes are ignored, rows without an
-    outcome (failed ones) left out, and rows outside the bounds left out with a `DataWarning`.
+    outcome (failed ones) left out, and rows outside the bounds left out with a `DataWarning`; so it warns of
+    an outcome that has no column, which may be misspelt.
     """
     columns = _columns(data, problem)
     if columns is None:
@@ -45,6 +46,9 @@ def pairs_of(data: Any, problem: Problem) -> list[Pair] | None:
         came = f"none for {missing[:_NAMED]}" if missing else "no outcome"
         wanted = f"columns for all variables and outcomes out of {list(problem.outcomes)}"
         raise ArgumentError("data", wanted, f"{came}; there are {shown(list(columns))}")
+    if absent := [name for name in problem.outcomes if name not in columns]:
+        words = f"data: no column for {', '.join(absent)}, so nothing is learned about that from the data"
+        warnings.warn(f"{words}; there are {shown(list(columns))}", DataWarning, stacklevel=2)
     pairs, outside = [], []
     for row in range(n):
         named = {name: _cell(columns[name][row], name, row) for name in outcomes}
