@@ -7,7 +7,7 @@ Run: python benchmarks/suite.py run [--methods lcbo cobyqa] [--half checking] [-
      python benchmarks/suite.py run --label step --options '{"step": "penalty"}'
      python benchmarks/suite.py table [--against cobyqa]
      python benchmarks/suite.py standing [--half checking] [--methods lcbo cobyqa scbo]
-     python benchmarks/suite.py profiles OUT_DIR [--methods lcbo cobyqa]
+     python benchmarks/suite.py profiles OUT_DIR|OUT.png [--methods lcbo cobyqa]
      python benchmarks/suite.py list
 """
 
@@ -219,16 +219,19 @@ def _others(
 
 
 def draw_profiles(given: argparse.Namespace) -> None:
-    """Draw the profiles of the labels, two files for each tau."""
-    from suite_profiles import draw
+    """Draw the profiles of the labels: two files for each tau, or one picture of all kinds together."""
+    from suite_profiles import draw, draw_overview
 
     stored = read_all(given.results)
     names = {e.name for e in chosen(given)}
     kept = {label: _kept(_nearly(runs) if given.near else runs, names) for label, runs in stored.items()}
     yard = Yardstick(record for runs in kept.values() for record in runs.values())
     shown = {label: kept[label] for label in given.methods or kept}
+    if given.out.suffix:
+        draw_overview(shown, yard, given.tau, given.out)
+        return
     for tau in given.tau:
-        for path in draw(shown, yard, tau, given.folder):
+        for path in draw(shown, yard, tau, given.out):
             print(path)
 
 
@@ -283,7 +286,7 @@ def arguments() -> argparse.ArgumentParser:
     beside = verbs.add_parser("standing", parents=[looking])
     beside.add_argument("--after", type=int, default=20, choices=READ_AT, help="evaluations over d")
     drawing = verbs.add_parser("profiles", parents=[looking])
-    drawing.add_argument("folder", type=Path, metavar="OUT_DIR")
+    drawing.add_argument("out", type=Path, help="folder for all, or a .png of all kinds together")
     verbs.add_parser("list", parents=[_choice("both")])
     return parser
 
