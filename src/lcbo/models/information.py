@@ -85,9 +85,9 @@ class GradientInformation:
         """
         grown = object.__new__(GradientInformation)
         deviation = var.sqrt()[:, None]
-        grown.u, grown.gp = self.u, self.gp.bordered(
-            z[None], white[..., None], deviation[..., None], self.gp.hyper.noise_var[:, None]
-        )
+        noise = self.gp.hyper.noise_var[:, None]
+        grown.u = self.u
+        grown.gp = self.gp.bordered(z[None], white[..., None], deviation[..., None], noise)
         grown.places = torch.cat([grown.gp.u, self.u[None]])
         row = (v / deviation)[:, None, :]
         grown.tangent = torch.cat([self.tangent, row], -2)
@@ -165,5 +165,5 @@ class GradientInformation:
     def _prior_slope(self, z: Tensor, phi1: Tensor) -> Tensor:
         """Prior covariance between the gradient at x and values at ``z``: ``B x d x p``."""
         hyper = self.gp.hyper
-        scaled = (z - self.u).T / hyper.lengthscale.square()[..., None]
-        return hyper.outputscale[:, None, None] * phi1 * scaled
+        weight = hyper.outputscale[:, None, None] * phi1
+        return weight / hyper.lengthscale.square()[..., None] * (z - self.u).T

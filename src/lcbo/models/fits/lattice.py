@@ -130,7 +130,7 @@ class _Plane:
         ln_scale: ``S`` values of ln s.
         ln_noise: ``m x V`` values of ln v.
         floored: ``m x V``, where v is the least noise.
-        ratios: all q that occur and are not excluded, in order.
+        ratios: all q that occur and are not excluded, in order, but for those of the least noise.
         at: ``S x V`` places of q in ``ratios``, wherever v is not the least noise.
         repeats: ``m x 1 x V``, what the scatter of repeats takes from the log likelihood.
         prior: ``S x V`` log weights.
@@ -156,7 +156,8 @@ class _Plane:
         ln_scale = fit.step * _indices(fit.scale_span, least)
         plain = fit.step * _indices(fit.noise_span, least)
         ln_noise = torch.maximum(plain, least.log()[:, None])
-        lowest = max(first - high, fit.least_ratio)
+        floored = plain.exp() < least[:, None]
+        lowest = max(first + int(floored.all(0).sum()) - high, fit.least_ratio)
         at = np.arange(first, last + 1) - np.arange(low, high + 1)[:, None] - lowest
         repeats = 0.5 * (data.dof[rows, None] * ln_noise + data.scatter[rows, None] * (-ln_noise).exp())
         ln_ratio = ln_noise[:, None] - ln_scale[:, None]
@@ -165,7 +166,7 @@ class _Plane:
             least,
             ln_scale,
             ln_noise,
-            floored=plain.exp() < least[:, None],
+            floored=floored,
             ratios=np.exp(fit.step * np.arange(lowest, last - low + 1)),
             at=to_tensor(at.clip(0), least),
             repeats=repeats[:, None],
