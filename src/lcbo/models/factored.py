@@ -88,7 +88,7 @@ class FactoredGP:
         weight = self.hyper.outputscale[:, None, None] * phi1
         if not self.complete:
             weight = weight * self.present[:, :, None]
-        return weight / self.hyper.lengthscale[:, None, :].square() * (self.u - u)
+        return weight * ((self.u - u) / self.hyper.lengthscale[:, None, :].square())
 
     def whiten(self, rhs: Tensor) -> Tensor:
         """``L^-1 rhs``."""

@@ -159,14 +159,13 @@ class BatchedGP(FactoredGP):
 
         They are those of `posterior`, without the gradient's covariance, which costs most.
         """
-        hyper = self.hyper
-        phi, phi1, _ = PROFILES[hyper.kernel](squared_distance(self.u, u[None], hyper.lengthscale))
-        cross = hyper.outputscale[:, None, None] * phi
-        cross = cross if self.complete else cross * self.present[:, :, None]
-        mean = hyper.mean + (self.alpha * cross.squeeze(-1)).sum(-1)
-        var = (hyper.outputscale - self.whiten(cross).square().sum((-2, -1))).clamp_min(0.0)
-        pull = hyper.outputscale[:, None] * self.alpha * phi1.squeeze(-1)
-        return mean, var, pull @ (self.u - u) / hyper.lengthscale.square()
+        cross = self.cross(u[None])
+        mean = self.hyper.mean + (self.alpha * cross.squeeze(-1)).sum(-1)
+        var = (self.hyper.outputscale - self.whiten(cross).square().sum((-2, -1))).clamp_min(0.0)
+        slopes = [
+            (part.alpha[:, None, :] @ part.gradient_cross(u)).squeeze(-2) for part in self._parts(len(u))
+        ]
+        return mean, var, joined(slopes)
 
     def mean_hessian(self, u: Tensor) -> Tensor:
         """Second derivatives of the posterior mean at one point: ``B x d x d``.

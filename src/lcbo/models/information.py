@@ -69,7 +69,7 @@ class GradientInformation:
         """
         hyper = self.gp.hyper
         phi, phi1, _ = PROFILES[hyper.kernel](squared_distance(self.places, z, hyper.lengthscale))
-        white = self.gp.whiten(self._cross(phi))
+        white = self.gp.whiten(self._cross(phi[:, :-1]))
         v = self._prior_slope(z, phi1[:, -1:]) - self.tangent.transpose(-1, -2) @ white
         var = (hyper.outputscale[:, None] - white.square().sum(-2)).clamp_min(0.0)
         return v, var + hyper.noise_var[:, None], white
@@ -142,8 +142,8 @@ class GradientInformation:
         points = z.reshape(-1, dim)
         profile = PROFILES[hyper.kernel]
         scale = hyper.outputscale[:, None, None]
-        phi, phi1, phi2 = profile(squared_distance(self.places, points, hyper.lengthscale))
-        phi1_data, phi1_here, phi2_here = phi1[:, :-1], phi1[:, -1:], phi2[:, -1:]
+        phi, phi1_data, _ = profile(squared_distance(self.gp.u, points, hyper.lengthscale))
+        _, phi1_here, phi2_here = profile(squared_distance(self.u[None], points, hyper.lengthscale))
         white = self.gp.whiten(self._cross(phi))
         v = self._prior_slope(points, phi1_here) - self.tangent.transpose(-1, -2) @ white
         v = v.view(batch, dim, starts, size).permute(0, 2, 3, 1)
@@ -158,12 +158,12 @@ class GradientInformation:
         return _Batches(reduction, response, white, phi1_data, here, here2, phi1_pair)
 
     def _cross(self, phi: Tensor) -> Tensor:
-        """Prior covariance between data and points, from their profile to all places: ``B x n x p``."""
-        cross = self.gp.hyper.outputscale[:, None, None] * phi[:, :-1]
+        """Prior covariance between data and points, zero where an outcome is missing: ``B x n x p``."""
+        cross = self.gp.hyper.outputscale[:, None, None] * phi
         return cross if self.gp.complete else cross * self.gp.present[:, :, None]
 
     def _prior_slope(self, z: Tensor, phi1: Tensor) -> Tensor:
         """Prior covariance between the gradient at x and values at ``z``: ``B x d x p``."""
         hyper = self.gp.hyper
-        weight = hyper.outputscale[:, None, None] * phi1
-        return weight / hyper.lengthscale.square()[..., None] * (z - self.u).T
+        scaled = (z - self.u).T / hyper.lengthscale.square()[..., None]
+        return hyper.outputscale[:, None, None] * phi1 * scaled

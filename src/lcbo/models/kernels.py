@@ -42,7 +42,7 @@ def _matern52_parts(r2: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _matern52_value(r2: Tensor, s: Tensor, decay: Tensor) -> Tensor:
-    return torch.add(s, r2, alpha=5.0 / 3.0).add_(1.0) * decay
+    return (1.0 + s).add_((5.0 / 3.0) * r2) * decay
 
 
 PROFILES: dict[str, Profile] = {"rbf": rbf, "matern52": matern52}
@@ -74,10 +74,8 @@ def squared_distance(u: Tensor, z: Tensor, lengthscale: Tensor) -> Tensor:
 
 def plain_squared_distance(u: Tensor, z: Tensor) -> Tensor:
     """Squared distances through one product; in the unit cube cancellation stays at rounding."""
-    squares = u.square().sum(-1).unsqueeze(-1) + z.square().sum(-1).unsqueeze(-2)
-    if u.ndim == z.ndim == 2:
-        return torch.addmm(squares, u, z.T, alpha=-2.0).clamp_min_(0.0)
-    return (squares - 2.0 * u @ z.transpose(-1, -2)).clamp_min_(0.0)
+    r2 = u.square().sum(-1).unsqueeze(-1) + z.square().sum(-1).unsqueeze(-2) - 2.0 * u @ z.transpose(-1, -2)
+    return r2.clamp_min_(0.0)
 
 
 def followed_profile(u: Tensor, z: Tensor, lengthscale: Tensor, kernel: str) -> Tensor:
