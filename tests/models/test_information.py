@@ -55,13 +55,13 @@ def test_single_and_extended_agree_with_joint(kernel: str, ard: bool) -> None:
     gp, x = model(kernel, ard)
     information = GradientInformation(gp, x)
     z = torch.from_numpy(np.random.default_rng(2).random((2, DIM)))
-    v, var = information.single(z)
+    v, var, white = information.single(z)
     torch.testing.assert_close(
         (v.square().sum(-2) / var).T, information.joint(z[:, None]), rtol=1e-9, atol=1e-12
     )
-    grown = information.extended(z[0], v[:, :, 0], var[:, 0])
+    grown = information.extended(z[0], v[:, :, 0], var[:, 0], white[:, :, 0])
     both = information.trace - information.joint(z[None])[0]
-    v, var = grown.single(z[1:])
+    v, var, _ = grown.single(z[1:])
     torch.testing.assert_close(grown.trace - (v.square().sum(-2) / var)[:, 0], both, rtol=1e-9, atol=1e-12)
 
 

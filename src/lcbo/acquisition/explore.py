@@ -144,12 +144,14 @@ class FastExplorer(Explorer):
             direction = top_eigenvector(information.cov[worst])
             rays = (ladder * half / direction.abs().max())[:, None] * direction
             candidates = box.clip(torch.cat([u + rays, u - rays]))
-            v, var = information.single(candidates)
+            v, var, white = information.single(candidates)
             after = information.trace[:, None] - v.square().sum(-2) / var
             best = int(after.max(0).values.argmin())
             chosen.append(candidates[best])
             if i + 1 < count:
-                information = information.extended(candidates[best], v[:, :, best], var[:, best])
+                information = information.extended(
+                    candidates[best], v[..., best], var[:, best], white[..., best]
+                )
         if not chosen:
             return u.new_zeros(0, len(u))
         return self._polish(base, torch.stack(chosen), box)
@@ -201,7 +203,7 @@ class AxisExplorer(Explorer):
         rays = torch.cat([torch.diag(reach * length) for reach in self.reaches])
         candidates = box.clip(torch.cat([u + rays, u - rays]))
         information = GradientInformation(gp, u)
-        v, _ = information.single(candidates)
+        v, _, _ = information.single(candidates)
         cov = gp.covariance(candidates)
         trace, chosen = information.trace, []
         for _ in range(count):

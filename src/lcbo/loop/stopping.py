@@ -56,10 +56,10 @@ class Stopping:
             return f"{TOO_MANY_FAILED} ({n_failed} of {n}; the last: {last})"
         if self._time_limit is not None and time.monotonic() - self.start >= self._time_limit:
             return f"time limit of {self._time_limit:g} s reached"
-        objective = optimizer.problem.objective
-        best = None if log.best is None else log.best.outcomes[objective.name]
-        if self._target is not None and best is not None and objective.sign * (best - self._target) <= 0.0:
-            return f"target of {self._target:g} reached"
+        if self._target is not None and log.best is not None:
+            objective = optimizer.problem.objective
+            if objective.sign * (log.best.outcomes[objective.name] - self._target) <= 0.0:
+                return f"target of {self._target:g} reached"
         if self._kkt_tol is not None and self._stationary(optimizer, self._kkt_tol):
             return f"KKT tolerance of {self._kkt_tol:g} reached"
         return None

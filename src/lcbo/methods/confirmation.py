@@ -68,6 +68,8 @@ class Confirmed(Wrapper):
         self._made_at = -1  # proposals of the method when the shortlist was made
         # Belief about the shortlist before its evaluations, and how much the method had been told then.
         self._prior: tuple[int, Forecast, Array] | None = None
+        # Noise as the method's model learned it, and how much the method had been asked and told then.
+        self._model_noise: tuple[tuple[int, int], Array | None] | None = None
 
     def include(self, u: Array, y: Array | None) -> int:
         """Take a point evaluated elsewhere into the data and return the id it got."""
@@ -213,10 +215,13 @@ class Confirmed(Wrapper):
         return np.where(np.isnan(stated), pooled, stated)
 
     def _learned_noise(self) -> Array:
-        forecast = _says(lambda: self.method.forecast(self._archive.u[:1]))
-        if forecast is not None:
-            learned_noise: Array = forecast.scaling.std * np.sqrt(forecast.noise_var)
-            return learned_noise
+        now = self._n_own, self._own_with((TOLD, FAILED))
+        if self._model_noise is None or self._model_noise[0] != now:  # a forecast costs as much as a model
+            forecast = _says(lambda: self.method.forecast(self._archive.u[:1]))
+            noise = None if forecast is None else forecast.scaling.std * np.sqrt(forecast.noise_var)
+            self._model_noise = now, noise
+        if self._model_noise[1] is not None:
+            return self._model_noise[1]
         # Nothing but repeats can tell; where there are none, all that varies may be noise.
         deviation = self._repeats.deviation
         return np.where(np.isnan(deviation), self._scale(), deviation)
@@ -254,14 +259,18 @@ class Confirmed(Wrapper):
 
     def _posterior(self) -> Prospects:
         """The belief about the shortlist: the model's, updated by what was observed since."""
-        own = np.array([own is not None for own in self._own_ids])
-        told = int((own & (self._archive.status == TOLD)).sum())
+        told = self._own_with((TOLD,))
         if self._prior is None or self._prior[0] != told:
             forecast = _says(lambda: self.method.forecast(self._shortlist, joint=True))
             forecast = self._flat() if forecast is None else forecast
             self._prior = told, forecast, learned(forecast, self._demand)
         _, forecast, log_weight = self._prior
         return updated(forecast, log_weight, *self._fresh(), self._noise(), self._shortlist)
+
+    def _own_with(self, status: Sequence[int]) -> int:
+        """How many proposals of the method itself have one of these states."""
+        own = np.array([own is not None for own in self._own_ids])
+        return int((own & np.isin(self._archive.status, status)).sum())
 
     def _flat(self) -> Forecast:
         """A belief without a model: anything is possible."""

@@ -82,13 +82,14 @@ def merge(u: Array, y: Array, device: torch.device = CPU, weight: Array | None =
         weight: ``n x B``, as many observations as each counts for; 1 by default.
     """
     weight = np.ones_like(y) if weight is None else weight
-    first: dict[bytes, int] = {}
-    group = np.array([first.setdefault(row.tobytes(), len(first)) for row in np.ascontiguousarray(u)])
+    points = np.ascontiguousarray(u).view(np.dtype((np.void, u.shape[1] * u.itemsize))).ravel().tolist()
+    first = {point: i for i, point in enumerate(dict.fromkeys(points))}
     if len(first) == len(u):
         known, none = ~np.isnan(y), np.zeros(y.shape[1])
         filled = np.where(known, y, 0.0).T.copy()
         parts = (np.array(u), filled, (known * weight).T.copy(), none, none.copy())
         return Data(*(to_tensor(part, device) for part in parts))
+    group = np.array([first[point] for point in points])
     members = np.zeros((len(first), len(u)))
     members[group, np.arange(len(u))] = 1.0
     known = ~np.isnan(y)

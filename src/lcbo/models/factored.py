@@ -136,12 +136,26 @@ class FactoredGP:
             corner *= present[:, :, None] & present[:, None, :]
             corner.diagonal(dim1=-2, dim2=-1)[~present] = 1.0
         white = self.whiten(cross)
-        extended = copy(self)
-        extended._border(white, cholesky(corner - white.mT @ white))
+        extended = self.bordered(z, white, cholesky(corner - white.mT @ white), noise)
+        if not complete:
+            extended.present[:, -p:] = present
+            extended.complete = False
+        return extended
+
+    def bordered(self, z: Tensor, white: Tensor, corner: Tensor, noise: Tensor) -> Self:
+        """`conditioned` on points with all outcomes, whose part of the factor is known already.
+
+        Args:
+            z: ``p x d``.
+            white: ``L^-1 k(U, z)``, ``B x n x p``.
+            corner: ``B x p x p``, the factor of their covariance given the data, noise included.
+            noise: ``B x p`` noise variances.
+        """
+        extended, (batch, p) = copy(self), noise.shape
+        extended._border(white, corner)
         extended.u = torch.cat([self.u, z])
-        extended.present = torch.cat([self.present, present], -1)
+        extended.present = torch.cat([self.present, self.present.new_ones(batch, p)], -1)
         extended.noise = torch.cat([self.noise, noise], -1)
-        extended.complete = self.complete and complete
         extended.alpha = torch.cat([self.alpha, self.alpha.new_zeros(batch, p)], -1)
         return extended
 

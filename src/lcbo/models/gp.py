@@ -202,7 +202,7 @@ class BatchedGP(FactoredGP):
         variance, the noise included, ``1 / c``.
         """
         identity = torch.diag(self.u.new_ones(len(self.u)))
-        weight = self.whiten(identity.expand(len(self.factor), -1, -1)).square().sum(-2)
+        weight = self.whiten(identity.expand(len(self.alpha), -1, -1)).square().sum(-2)
         return LeftOut(
             error=(self.alpha / weight).masked_fill(~self.present, torch.nan),
             var=(weight.reciprocal() - self.noise).clamp_min(0.0),

@@ -48,6 +48,7 @@ class GradientInformation:
 
     def __init__(self, gp: BatchedGP, u: Tensor) -> None:
         self.gp, self.u = gp, u
+        self.places = torch.cat([gp.u, u[None]])  # what distances are needed from
         self.tangent = gp.whiten(gp.gradient_cross(u))
         self.cov = gp.prior_gradient_cov(len(u)) - self.tangent.transpose(-1, -2) @ self.tangent
 
@@ -56,34 +57,39 @@ class GradientInformation:
         """Trace of the gradient covariance of every output before any new point: ``B``."""
         return self.cov.diagonal(dim1=-2, dim2=-1).sum(-1)
 
-    def single(self, z: Tensor) -> tuple[Tensor, Tensor]:
+    def single(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Covariances of many points, each taken alone.
 
         Args:
             z: ``p x d``.
 
         Returns:
-            ``v`` as ``B x d x p`` and the predictive variance with noise as ``B x p``; the reductions
-            are ``|v|^2 / variance``.
+            ``v`` as ``B x d x p``, the predictive variance with noise as ``B x p``, and ``L^-1 k(U, z)`` as
+            ``B x n x p``; the reductions are ``|v|^2 / variance``.
         """
         hyper = self.gp.hyper
-        white = self.gp.whiten(self.gp.cross(z))
-        _, phi1, _ = PROFILES[hyper.kernel](squared_distance(self.u[None], z, hyper.lengthscale))
-        v = self._prior_slope(z, phi1) - self.tangent.transpose(-1, -2) @ white
+        phi, phi1, _ = PROFILES[hyper.kernel](squared_distance(self.places, z, hyper.lengthscale))
+        white = self.gp.whiten(self._cross(phi[:, :-1]))
+        v = self._prior_slope(z, phi1[:, -1:]) - self.tangent.transpose(-1, -2) @ white
         var = (hyper.outputscale[:, None] - white.square().sum(-2)).clamp_min(0.0)
-        return v, var + hyper.noise_var[:, None]
+        return v, var + hyper.noise_var[:, None], white
 
-    def extended(self, z: Tensor, v: Tensor, var: Tensor) -> GradientInformation:
+    def extended(self, z: Tensor, v: Tensor, var: Tensor, white: Tensor) -> GradientInformation:
         """The same information after one more (pending) point.
 
         Args:
             z: ``d``-dim point.
             v: its covariance with the gradient as ``single`` gives it, ``B x d``.
             var: its predictive variance with noise, ``B``.
+            white: ``L^-1 k(U, z)``, ``B x n``.
         """
         grown = object.__new__(GradientInformation)
-        grown.u, grown.gp = self.u, self.gp.conditioned(z[None])
-        row = (v / var.sqrt()[:, None])[:, None, :]
+        deviation = var.sqrt()[:, None]
+        noise = self.gp.hyper.noise_var[:, None]
+        grown.u = self.u
+        grown.gp = self.gp.bordered(z[None], white[..., None], deviation[..., None], noise)
+        grown.places = torch.cat([grown.gp.u, self.u[None]])
+        row = (v / deviation)[:, None, :]
         grown.tangent = torch.cat([self.tangent, row], -2)
         grown.cov = self.cov - row.transpose(-1, -2) @ row
         return grown
@@ -137,11 +143,8 @@ class GradientInformation:
         profile = PROFILES[hyper.kernel]
         scale = hyper.outputscale[:, None, None]
         phi, phi1_data, _ = profile(squared_distance(self.gp.u, points, hyper.lengthscale))
-        cross = scale * phi
-        if not self.gp.complete:
-            cross = cross * self.gp.present[:, :, None]
         _, phi1_here, phi2_here = profile(squared_distance(self.u[None], points, hyper.lengthscale))
-        white = self.gp.whiten(cross)
+        white = self.gp.whiten(self._cross(phi))
         v = self._prior_slope(points, phi1_here) - self.tangent.transpose(-1, -2) @ white
         v = v.view(batch, dim, starts, size).permute(0, 2, 3, 1)
 
@@ -153,6 +156,11 @@ class GradientInformation:
         reduction = (response * v).sum((-2, -1)).T
         here, here2 = phi1_here.squeeze(-2), phi2_here.squeeze(-2)
         return _Batches(reduction, response, white, phi1_data, here, here2, phi1_pair)
+
+    def _cross(self, phi: Tensor) -> Tensor:
+        """Prior covariance between data and points, zero where an outcome is missing: ``B x n x p``."""
+        cross = self.gp.hyper.outputscale[:, None, None] * phi
+        return cross if self.gp.complete else cross * self.gp.present[:, :, None]
 
     def _prior_slope(self, z: Tensor, phi1: Tensor) -> Tensor:
         """Prior covariance between the gradient at x and values at ``z``: ``B x d x p``."""

@@ -1,14 +1,13 @@
 """The default fit: isotropic hyperparameters averaged over a lattice, noise included.
 
-One eigendecomposition per lengthscale serves every output, outputscale and noise variance. With
-``D = diag(sqrt(r))`` the merged means satisfy ``D y ~ N(0, s D phi D + v I)``, so with
-``D phi D = U diag(e) U^T``, ``z = U^T D y`` and ``q = v / s``
+One tridiagonal form per lengthscale serves every output, outputscale and noise variance. With
+``D = diag(sqrt(r))`` the merged means satisfy ``D y ~ N(0, s D phi D + v I)``, so with ``q = v / s``
 
     log p = -1/2 [n ln s + A(q) + B(q) / s + dof ln v + scatter / v],
-    A(q) = sum_i ln(e_i + q),   B(q) = sum_i z_i^2 / (e_i + q).
+    A(q) = ln |D phi D + q I|,   B(q) = (D y)^T (D phi D + q I)^-1 D y.
 
 Outputscales and noises are powers of one number, so few ratios q occur and what costs O(n) is done once
-for each: A for all outputs together, B as one product.
+for each: A for all outputs together, B for each.
 
 The estimate is the posterior mean of the logarithms over the lattice, not its peak: short windows
 make the peak jump between "all noise" and "very short lengthscale"; the mean moves smoothly.
@@ -23,10 +22,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lcbo.models.border import to_tensor
+from lcbo.models.border import to_array, to_tensor
 from lcbo.models.data import Data
+from lcbo.models.fits.shifted import Shifted
 from lcbo.models.hyperparameters import Hyperparameters
-from lcbo.models.kernels import PROFILES, squared_distance
+from lcbo.models.kernels import VALUES, plain_squared_distance
+from lcbo.types import Array
+
+PORTION = 2**20  # numbers of the covariances that are treated together
 
 
 @dataclass(frozen=True)
@@ -94,22 +97,21 @@ class LatticeFit:
         if last is not None:
             ln_last = (last.lengthscale.log() - 0.5 * math.log(dim)).clamp(ln_length[0], ln_length[-1])
             wanted = (ln_last - ln_length).abs() / self.step <= self.reach + 0.5
-        r2 = squared_distance(data.u, data.u, data.u.new_ones(1, 1))[0]
+        r2 = plain_squared_distance(data.u, data.u)
         r2.fill_diagonal_(0.0)
         least = data.u.new_tensor(least_noise)
         evidence = data.u.new_full(wanted.shape, -torch.inf)
         means = data.u.new_zeros(*wanted.shape, 2)
         planes = [_Plane.of(self, data, rows, least[rows], trend) for rows in _same_counts(data)]
-        for i, ln in enumerate(ln_length.tolist()):
-            if not bool(wanted[:, i].any()):
-                continue
-            phi = PROFILES[kernel](r2 * (math.exp(-2.0 * ln) / dim))[0]
+        used = wanted.any(0).nonzero().flatten()
+        for lengths in torch.split(used, max(PORTION // max(r2.numel(), 1), 1)):
+            phi = VALUES[kernel](r2 * (torch.exp(-2.0 * ln_length[lengths]) / dim)[:, None, None])
             for plane in planes:
-                here = plane.only(wanted[plane.rows, i])
+                here = plane.only(wanted[plane.rows][:, lengths].any(-1))
                 if len(here.rows):
-                    evidence[here.rows, i], means[here.rows, i] = here.average(
-                        *_rotate(phi, data, here.rows, here.beside)
-                    )
+                    averages = here.average(_shifted(phi, data, here.rows, here.beside))
+                    evidence[here.rows[:, None], lengths], means[here.rows[:, None], lengths] = averages
+        evidence.masked_fill_(~wanted, -torch.inf)
         joint = evidence + _log_prior(ln_length, self.length_prior)
         weight = torch.softmax(joint, -1)
         scale, noise = (weight[..., None] * means).sum(1).exp().unbind(-1)
@@ -123,12 +125,12 @@ class _Plane:
     """The (outputscale, noise) lattice of ``m`` outputs and what of it no lengthscale changes.
 
     Attributes:
-        rows: ``m`` outputs that share their decompositions.
+        rows: ``m`` outputs that share their covariances.
         least: ``m`` least noise variances.
         ln_scale: ``S`` values of ln s.
         ln_noise: ``m x V`` values of ln v.
         floored: ``m x V``, where v is the least noise.
-        ratios: all q that occur, in order.
+        ratios: all q that occur and are not excluded, in order, but for those of the least noise.
         at: ``S x V`` places of q in ``ratios``, wherever v is not the least noise.
         repeats: ``m x 1 x V``, what the scatter of repeats takes from the log likelihood.
         prior: ``S x V`` log weights.
@@ -141,7 +143,7 @@ class _Plane:
     ln_scale: Tensor
     ln_noise: Tensor
     floored: Tensor
-    ratios: Tensor
+    ratios: Array
     at: Tensor
     repeats: Tensor
     prior: Tensor
@@ -154,7 +156,9 @@ class _Plane:
         ln_scale = fit.step * _indices(fit.scale_span, least)
         plain = fit.step * _indices(fit.noise_span, least)
         ln_noise = torch.maximum(plain, least.log()[:, None])
-        at = np.arange(last - first + 1) - np.arange(high - low + 1)[:, None] + (high - low)
+        floored = plain.exp() < least[:, None]
+        lowest = max(first + int(floored.all(0).sum()) - high, fit.least_ratio)
+        at = np.arange(first, last + 1) - np.arange(low, high + 1)[:, None] - lowest
         repeats = 0.5 * (data.dof[rows, None] * ln_noise + data.scatter[rows, None] * (-ln_noise).exp())
         ln_ratio = ln_noise[:, None] - ln_scale[:, None]
         return cls(
@@ -162,9 +166,9 @@ class _Plane:
             least,
             ln_scale,
             ln_noise,
-            floored=plain.exp() < least[:, None],
-            ratios=(fit.step * _indices((first - high, last - low), least)).exp(),
-            at=to_tensor(at, least),
+            floored=floored,
+            ratios=np.exp(fit.step * np.arange(lowest, last - low + 1)),
+            at=to_tensor(at.clip(0), least),
             repeats=repeats[:, None],
             prior=_log_prior(ln_scale, fit.scale_prior)[:, None] + _log_prior(plain, fit.noise_prior),
             excluded=ln_ratio < fit.step * (fit.least_ratio - 0.5),
@@ -178,36 +182,30 @@ class _Plane:
         per_output = ("rows", "least", "ln_noise", "floored", "repeats", "excluded")
         return replace(self, **{name: getattr(self, name)[wanted] for name in per_output})
 
-    def average(self, spectrum: Tensor, rotated: Tensor) -> tuple[Tensor, Tensor]:
-        """Evidence of one lengthscale, ``m``, and posterior means of ``ln s`` and ``ln v``, ``m x 2``."""
-        table = self._log_likelihood(spectrum, rotated.square())
+    def average(self, shifted: Shifted) -> tuple[Tensor, Tensor]:
+        """Evidence of ``l`` lengthscales, ``m x l``, and posterior means of ln s and ln v, ``m x l x 2``."""
+        table = self._log_likelihood(shifted)
         table -= self.repeats
         table += self.prior
         table.masked_fill_(self.excluded, -torch.inf)
-        evidence = torch.logsumexp(table, (1, 2))
-        weight = (table - evidence[:, None, None]).exp()
-        means = torch.stack([weight.sum(2) @ self.ln_scale, (weight.sum(1) * self.ln_noise).sum(-1)], -1)
-        return evidence, means
+        evidence = torch.logsumexp(table, (-2, -1))
+        weight = table.sub_(evidence[..., None, None]).exp_()
+        means = torch.stack([weight.sum(-1) @ self.ln_scale, (weight.sum(-2) * self.ln_noise).sum(-1)], -1)
+        return evidence.T, means.transpose(0, 1)
 
-    def _log_likelihood(self, spectrum: Tensor, power: Tensor) -> Tensor:
-        """Log likelihood of the merged means: ``m x S x V``.
-
-        Args:
-            spectrum: ``n`` eigenvalues of ``D phi D``.
-            power: ``m x n`` squares of the rotated data.
-        """
-        level = spectrum[:, None] + self.ratios
-        volume, misfit = (
-            level.log().sum(0)[self.at].expand(len(power), *self.at.shape),
-            (power @ level.reciprocal())[:, self.at],
-        )
-        per_scale = (-self.ln_scale).exp()
-        if bool(self.floored.any()):
-            level = spectrum + (self.least[:, None] * per_scale)[..., None]
-            floor_volume, floor_misfit = level.log().sum(-1), (power[:, None] / level).sum(-1)
-            volume = torch.where(self.floored[:, None], floor_volume[..., None], volume)
-            misfit = torch.where(self.floored[:, None], floor_misfit[..., None], misfit)
-        return -0.5 * (volume + misfit * per_scale[:, None] + len(spectrum) * self.ln_scale[:, None])
+    def _log_likelihood(self, shifted: Shifted) -> Tensor:
+        """Log likelihood of the merged means: ``l x m x S x V``."""
+        volume, misfit = (to_tensor(part, self.least)[..., self.at] for part in shifted(self.ratios))
+        volume, per_scale = volume[:, None].repeat(1, len(self.rows), 1, 1), (-self.ln_scale).exp()
+        for least in set(self.least[self.floored.any(-1)].tolist()):
+            same = (self.least == least).nonzero().flatten()
+            ratios = to_array(least * per_scale).clip(0.5 * self.ratios[0])  # what is less is excluded
+            floor_volume, floor_misfit = (to_tensor(part, same) for part in shifted(ratios, same.tolist()))
+            floored = self.floored[same, None]
+            volume[:, same] = torch.where(floored, floor_volume[:, None, :, None], volume[:, same])
+            misfit[:, same] = torch.where(floored, floor_misfit[..., None], misfit[:, same])
+        table = misfit.mul_(per_scale[:, None]).add_(volume)
+        return table.add_(shifted.n * self.ln_scale[:, None]).mul_(-0.5)
 
 
 def _indices(span: tuple[int, int], like: Tensor) -> Tensor:
@@ -220,7 +218,7 @@ def _log_prior(value: Tensor, prior: tuple[float, float]) -> Tensor:
 
 
 def _same_counts(data: Data) -> list[Tensor]:
-    """Group outputs that were observed equally often at every point: they share a decomposition."""
+    """Group outputs that were observed equally often at every point: they share a covariance."""
     distinct, group = torch.unique(data.count, dim=0, return_inverse=True)
     return [(group == i).nonzero().flatten() for i in range(len(distinct))]
 
@@ -233,8 +231,8 @@ def _complement(count: Tensor, trend: Tensor) -> Tensor:
     return basis
 
 
-def _rotate(phi: Tensor, data: Data, rows: Tensor, beside: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Eigenvalues of ``D phi D`` over the known points and the rotated data of each output of a group.
+def _shifted(phi: Tensor, data: Data, rows: Tensor, beside: Tensor | None) -> Shifted:
+    """``D phi D`` of ``l`` lengthscales over the known points, with the data ``D y`` of a group of outputs.
 
     With a trend both are those of what is ``beside`` it.
     """
@@ -242,10 +240,9 @@ def _rotate(phi: Tensor, data: Data, rows: Tensor, beside: Tensor | None) -> tup
     y = data.y[rows]
     if bool((count == 0.0).any()):
         known = count > 0.0
-        phi, y, count = phi[known][:, known], y[:, known], count[known]
+        phi, y, count = phi[:, known][:, :, known], y[:, known], count[known]
     root = count.sqrt()
     cov, y = root[:, None] * phi * root, y * root
     if beside is not None:
         cov, y = beside.T @ cov @ beside, y @ beside
-    spectrum, basis = torch.linalg.eigh(cov)
-    return spectrum.clamp_min(0.0), y @ basis
+    return Shifted(to_array(cov), to_array(y))

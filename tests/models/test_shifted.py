@@ -1,0 +1,43 @@
+"""A matrix with multiples of the identity added, against its eigenvalues and against plain solves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lcbo.models.fits.shifted import Shifted
+
+SHIFTS = np.geomspace(1e-3, 1e2, 7)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 40])
+def test_determinants_and_forms_are_those_of_the_matrices(n: int) -> None:
+    rng = np.random.default_rng(n)
+    half, y = rng.standard_normal((2, n, n + 2)), rng.standard_normal((3, n))
+    a = half @ half.swapaxes(1, 2)
+    shifted = Shifted(a.copy(), y)
+    volume, forms = shifted(SHIFTS)
+    for i, plain in enumerate(a):
+        for k, shift in enumerate(SHIFTS):
+            whole = plain + shift * np.eye(n)
+            np.testing.assert_allclose(volume[i, k], np.linalg.slogdet(whole)[1], rtol=1e-10, atol=1e-10)
+            expected = (y * np.linalg.solve(whole, y.T).T).sum(1)
+            np.testing.assert_allclose(forms[i, :, k], expected, rtol=1e-9)
+    np.testing.assert_array_equal(shifted(SHIFTS, [2, 0])[1], forms[:, [2, 0]])
+
+
+def test_what_rounding_makes_indefinite_is_treated_as_singular() -> None:
+    ones = np.full((1, 30, 30), 1e6)
+    along, across = np.ones(30), np.append(np.ones(15), -np.ones(15))
+    volume, forms = Shifted(ones, np.array([along, across]))(np.array([1e-12, 1.0]))
+    assert np.isfinite(volume).all()
+    np.testing.assert_allclose(forms[0, :, 1], [30.0 / (3e7 + 1.0), 30.0], rtol=1e-6)
+    assert (forms[..., 0] > 0.0).all()
+
+
+def test_many_outputs_are_solved_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    half, y = rng.standard_normal((2, 6, 6)), rng.standard_normal((5, 6))
+    whole = Shifted(half @ half.swapaxes(1, 2), y)(SHIFTS)[1]
+    monkeypatch.setattr("lcbo.models.fits.shifted.PORTION", 2 * 2 * 6 * len(SHIFTS))
+    np.testing.assert_array_equal(Shifted(half @ half.swapaxes(1, 2), y)(SHIFTS)[1], whole)
