@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from lcbo.models.data import merge
-from lcbo.models.fits.trend import SPREADS, Trend, beside_trend
+from lcbo.models.fits.trend import SPREADS, PlanedGP, Trend, beside_trend
 from lcbo.models.gp import BatchedGP
 from lcbo.models.hyperparameters import Hyperparameters
 
@@ -124,3 +124,42 @@ def test_missing_outcomes_are_left_out() -> None:
     without: Trend = beside_trend(process(y[known], x[known]), AT, 1, np.ones(DIM, bool), LARGEST)
     torch.testing.assert_close(missing.gradient, without.gradient)
     torch.testing.assert_close(missing.gradient_cov, without.gradient_cov)
+
+
+def dense(x: np.ndarray, y: np.ndarray, at: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and covariance at points by the summed kernel alone."""
+    gp, points, free = process(y, x), torch.from_numpy(x), np.zeros(DIM, dtype=bool)
+    noisy = summed(gp, points, points, free, None) + gp.hyper.noise_var[0] * torch.eye(len(x)).double()
+    cross = summed(gp, points, at, free, None)
+    solved = torch.linalg.solve(noisy, cross)
+    return solved.T @ torch.from_numpy(y), summed(gp, at, at, free, None) - cross.T @ solved
+
+
+def test_planes_of_all_outputs_are_the_summed_kernel() -> None:
+    x, y = observations()
+    at = torch.tensor([[0.4, 0.5, 0.3], [0.9, 0.1, 1.4]], dtype=torch.float64)
+    planed = PlanedGP(process(y, x), LARGEST)
+    mean, cov = planed.predict(at)
+    expected_mean, expected_cov = dense(x, y, at)
+    torch.testing.assert_close(mean[0], expected_mean, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(cov[0], expected_cov, rtol=1e-4, atol=1e-4)
+    gradient, gradient_cov = planed.gradient(AT)
+    trend = beside_trend(process(y, x), AT, 1, np.zeros(DIM, dtype=bool), LARGEST)
+    torch.testing.assert_close(gradient[0], trend.gradient)
+    torch.testing.assert_close(gradient_cov[0], trend.gradient_cov)
+
+
+def test_observations_left_out_have_no_part_in_the_plane() -> None:
+    x, y = observations()
+    gp = BatchedGP(
+        merge(x, np.column_stack([y, np.where(np.arange(len(y)) == 2, np.nan, y)])),
+        Hyperparameters.start(2, "matern52", {"lengthscale": 0.8, "outputscale": 0.6, "noise_var": 0.02}),
+    )
+    left_out = PlanedGP(gp, LARGEST).leave_one_out()
+    for j in range(len(y)):
+        others = np.arange(len(y)) != j
+        mean, cov = dense(x[others], y[others], torch.from_numpy(x[[j]]))
+        assert float(left_out.error[0, j]) == pytest.approx(y[j] - float(mean[0]), rel=1e-3, abs=1e-4)
+        assert float(left_out.var[0, j]) == pytest.approx(float(cov[0, 0]), rel=1e-3, abs=1e-4)
+    assert torch.isnan(left_out.error[1]).tolist() == [j == 2 for j in range(len(y))]
+    np.testing.assert_allclose(left_out.observed[0], y)

@@ -3,11 +3,11 @@
 The best point of a noisy run is the one that was luckiest. So the last few per cent of the budget go to a
 shortlist (`lcbo.methods.shortlist`).
 
-The belief about the shortlist before its first evaluation is the model's, its variance inflated (see
-`lcbo.methods.decision`); fresh observations update it. What is evaluated next is the point with the largest
-expected gain: the probability that the evaluations left will show it to be feasible with the confidence asked
-for, times what it improves on the point that is sure already. Points that are clearly worse or clearly
-infeasible are so dropped by themselves.
+The belief about the shortlist before its first evaluation is that of the evaluations nearest to the point the
+method recommends (`lcbo.methods.nearby`), its variance inflated (`lcbo.methods.decision`); fresh observations
+update it. What is evaluated next is the point with the largest expected gain: the probability that the
+evaluations left will show it to be feasible with the confidence asked for, times what it improves on the
+point that is sure already. Points that are clearly worse or clearly infeasible are so dropped by themselves.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from lcbo.methods.decision import (
     learned,
     noise_shown,
     prospects_of,
+    prospects_of_forecast,
     reproduces,
     updated,
 )
@@ -38,6 +39,9 @@ from lcbo.methods.wrapper import Wrapper
 from lcbo.models.repeats import Repeats
 from lcbo.scaling import Scaling
 from lcbo.types import Array
+
+if TYPE_CHECKING:
+    from lcbo.methods.nearby import Nearby
 
 LEAST = 2  # evaluations; fewer confirm nothing
 NOISE_DOF = 4.0  # the model's noise weighs as much as this many repeats
@@ -66,10 +70,10 @@ class Confirmed(Wrapper):
         self._repeats = Repeats((None,) * self.setup.n_outputs)
         self._shortlist = np.zeros((0, self.setup.dim))
         self._made_at = -1  # proposals of the method when the shortlist was made
-        # Belief about the shortlist before its evaluations, and how much the method had been told then.
+        # Model around the recommended point, belief about the shortlist before its evaluations, and how much
+        # the method had been told then.
+        self._near: tuple[int, Nearby | None] | None = None
         self._prior: tuple[int, Forecast, Array] | None = None
-        # Noise as the method's model learned it, and how much the method had been asked and told then.
-        self._model_noise: tuple[tuple[int, int], Array | None] | None = None
 
     def include(self, u: Array, y: Array | None) -> int:
         """Take a point evaluated elsewhere into the data and return the id it got."""
@@ -196,14 +200,15 @@ class Confirmed(Wrapper):
     def _make_shortlist(self, evaluations: int) -> Array:
         """Return the points worth confirming, those confirmed earlier first."""
         points = [*self._shortlist[(self._fresh()[0] > 0.0).any(-1)]]
-        center, terms, scale = _says(self.method.recommend), self.setup.terms, self._scale()
-        belief = None if center is None else _says(lambda: self.method.belief(center))
-        if center is None or belief is None:
-            points += best_observed(self._archive, terms, scale)
+        center, near = _says(self.method.recommend), self._nearby()
+        if center is None or near is None:
+            points += best_observed(self._archive, self.setup.terms, self._scale())
         else:
-            points += ladder(belief, terms, self._noise(), evaluations)
-            sure = _says(lambda: prospects_of(self.method, self._demand))
-            points += [] if sure is None else between(center, sure.u[self._demand.choose(sure, scale)[0]])
+            points += ladder(near.belief(center), self.setup.terms, self._noise(), evaluations)
+            known = self.method.candidates()
+            if known is not None:
+                prospects = prospects_of_forecast(known, near.forecast(known), self._demand)
+                points += between(center, known[self._demand.choose(prospects, self._scale())[0]])
         return distinct([self.setup.snapped(point) for point in points])
 
     def _noise(self) -> Array:
@@ -215,13 +220,9 @@ class Confirmed(Wrapper):
         return np.where(np.isnan(stated), pooled, stated)
 
     def _learned_noise(self) -> Array:
-        now = self._n_own, self._own_with((TOLD, FAILED))
-        if self._model_noise is None or self._model_noise[0] != now:  # a forecast costs as much as a model
-            forecast = _says(lambda: self.method.forecast(self._archive.u[:1]))
-            noise = None if forecast is None else forecast.scaling.std * np.sqrt(forecast.noise_var)
-            self._model_noise = now, noise
-        if self._model_noise[1] is not None:
-            return self._model_noise[1]
+        near = self._nearby()
+        if near is not None:
+            return near.noise
         # Nothing but repeats can tell; where there are none, all that varies may be noise.
         deviation = self._repeats.deviation
         return np.where(np.isnan(deviation), self._scale(), deviation)
@@ -258,19 +259,36 @@ class Confirmed(Wrapper):
         return found
 
     def _posterior(self) -> Prospects:
-        """The belief about the shortlist: the model's, updated by what was observed since."""
-        told = self._own_with((TOLD,))
+        """The belief about the shortlist: that of the model around it, updated by what was observed since."""
+        told, near = len(self._known()), self._nearby()
         if self._prior is None or self._prior[0] != told:
-            forecast = _says(lambda: self.method.forecast(self._shortlist, joint=True))
-            forecast = self._flat() if forecast is None else forecast
+            forecast = self._flat() if near is None else near.forecast(self._shortlist)
             self._prior = told, forecast, learned(forecast, self._demand)
         _, forecast, log_weight = self._prior
         return updated(forecast, log_weight, *self._fresh(), self._noise(), self._shortlist)
 
-    def _own_with(self, status: Sequence[int]) -> int:
-        """How many proposals of the method itself have one of these states."""
+    def _known(self) -> NDArray[np.intp]:
+        """Ids of what the method was told, the confirmation not among it."""
         own = np.array([own is not None for own in self._own_ids])
-        return int((own & np.isin(self._archive.status, status)).sum())
+        return np.flatnonzero(own & (self._archive.status == TOLD))
+
+    def _nearby(self) -> Nearby | None:
+        """The model around the point the method recommends, ``None`` where it recommends none."""
+        known = self._known()
+        if self._near is None or self._near[0] != len(known):
+            center = _says(self.method.recommend)
+            self._near = len(known), None if center is None else _says(lambda: self._around(center, known))
+        return self._near[1]
+
+    def _around(self, center: Array, known: NDArray[np.intp]) -> Nearby:
+        from lcbo.methods.lcbo.frame import Warp
+        from lcbo.methods.nearby import Nearby  # loads PyTorch, which methods without a model do not need
+
+        surrogate = self.method.surrogate()
+        frame = None if surrogate is None else surrogate[1]
+        warp = Warp(np.zeros(self.setup.dim)) if frame is None else frame.warp
+        u, y = self._archive.u[known], self._archive.y[known]
+        return Nearby(center, u, y, self.setup.noise_var, warp)
 
     def _flat(self) -> Forecast:
         """A belief without a model: anything is possible."""

@@ -147,8 +147,11 @@ def prospects_of(method: Method, demand: Demand) -> Prospects | None:
             return None
         return prospects_of_moments(belief.u[None], belief.mean[None], belief.std[None])
     forecast = method.forecast(u)
-    if forecast is None:
-        return None
+    return None if forecast is None else prospects_of_forecast(u, forecast, demand)
+
+
+def prospects_of_forecast(u: Array, forecast: Forecast, demand: Demand) -> Prospects:
+    """Return what a forecast says of its points, ``k x d``."""
     weight, scaling = normalized(learned(forecast, demand)), forecast.scaling
     return prospects_of_moments(u, scaling.undo(forecast.mean), scaling.std * np.sqrt(forecast.var), weight)
 

@@ -113,7 +113,7 @@ class Forecast:
         scaling: of the outputs.
         mean: ``k x B``.
         var: ``k x B``, of the noise-free outputs.
-        cov: ``B x k x k``, or ``None`` where it was not asked for.
+        cov: ``B x k x k``, or ``None`` where the points are judged one by one.
         noise_var: ``B``, of one observation.
         missed: ``B x n``, errors; NaN where an outcome is missing.
         missed_var: ``B x n``.
@@ -187,13 +187,8 @@ class Method(ABC):
         """Return the evaluated points a model can vouch for, ``k x d``; ``None`` without a model."""
         return None
 
-    def forecast(self, u: Array, joint: bool = False) -> Forecast | None:  # noqa: ARG002
-        """Return the model's belief at points, ``k x d``, or ``None`` without a model.
-
-        Args:
-            u: the points.
-            joint: also the covariances between them.
-        """
+    def forecast(self, u: Array) -> Forecast | None:  # noqa: ARG002
+        """Return the model's belief at points, ``k x d``, or ``None`` without a model."""
         return None
 
     def prospects(self) -> Prospects | None:

@@ -35,9 +35,9 @@ class Wrapper(Method):
         """Return the points the method can vouch for."""
         return self.method.candidates()
 
-    def forecast(self, u: Array, joint: bool = False) -> Forecast | None:
+    def forecast(self, u: Array) -> Forecast | None:
         """Return the belief of the method's model at points."""
-        return self.method.forecast(u, joint)
+        return self.method.forecast(u)
 
     def prospects(self) -> Prospects | None:
         """Return what the method knows of the candidates beyond its model."""

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lcbo.methods.lcbo.evidence import COARSE
-from lcbo.methods.lcbo.frame import UNIFORM_SPREAD, Frame, Warp
+from lcbo.methods.lcbo.frame import Frame, Warp
+from lcbo.methods.nearby import KERNEL, LEAST_NOISE, STEEPEST, nearest
 from lcbo.models.border import CPU, to_array, to_tensor
 from lcbo.models.builder import WindowBuilder
 from lcbo.models.data import Data, merge
@@ -33,13 +34,8 @@ from lcbo.models.repeats import Repeats
 from lcbo.scaling import Scaling
 from lcbo.types import Array
 
-NEAREST = 20, 60, 750  # evaluations per variable, at least and at most, that the slopes are learned from
-TYPICAL = 250  # of them, evenly from near to far, tell coordinates, trend and hyperparameters
-KERNEL = "matern52"  # whose error bars hold where a smoother one is sure of itself too soon
 POWERS = 1.0, 1 / 3, 1 / 2, 2.0, 3.0  # of coordinates, the straight ones first
 DECISIVE = 3.0  # nats that anything has to gain over a plane in straight coordinates; bends one each more
-LEAST_NOISE = 1e-8  # variance of a standardized outcome: no coordinates shall win by what is below it
-STEEPEST = 1.0 / UNIFORM_SPREAD  # slope of a variable that alone explains all the scatter of an outcome
 AT_BOUND = 1e-2  # of the cube: a variable so near to its bound is not like others, its slope holds it there
 
 
@@ -81,8 +77,7 @@ def local_slopes(
         noise_var: per output the known noise variance, or ``None``.
         scale: ``B``, what the slopes are divided by: squares of user units could overflow.
     """
-    near = _nearest(u, points, outputs)
-    typical = near[np.unique(np.linspace(0, len(near) - 1, min(TYPICAL, len(near))).round().astype(int))]
+    near, typical = nearest(u, points, outputs)
     scaling, repeats = Scaling.of(outputs[near]), Repeats(tuple(noise_var))
     for point, y in zip(points, outputs, strict=True):
         repeats.add(point, y)
@@ -151,12 +146,3 @@ def _evidence(data: Data, hyper: Hyperparameters, at: Tensor, order: int, alike:
         found.append(beside_trend(gp, at, order, same, STEEPEST).evidence)
     spread = data.dof * hyper.noise_var.log() + data.scatter / hyper.noise_var
     return np.array(found) - 0.5 * to_array(spread)
-
-
-def _nearest(u: Array, points: Array, outputs: Array) -> NDArray[np.intp]:
-    """Return the evaluations to learn from, from near to far."""
-    each, least, most = NEAREST
-    known = np.flatnonzero(~np.isnan(outputs).all(1))
-    order = known[np.argsort(np.square(points[known] - u).sum(1), kind="stable")]
-    nearest: NDArray[np.intp] = order[: min(max(each * len(u), least), most)]
-    return nearest

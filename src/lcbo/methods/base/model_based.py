@@ -55,9 +55,9 @@ class ModelBased(QueuedMethod):
         return self.archive.u[self.archive.recent(None)].copy() if self._fitted else None
 
     @torch.inference_mode()
-    def forecast(self, u: Array, joint: bool = False) -> Forecast | None:
+    def forecast(self, u: Array) -> Forecast | None:
         """Return the model's belief at points, or ``None`` before the first fit."""
-        return forecast(self._current_model(), u, joint) if self._fitted else None
+        return forecast(self._current_model(), u) if self._fitted else None
 
     @torch.inference_mode()
     def surrogate(self) -> Any:

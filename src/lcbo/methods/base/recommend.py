@@ -62,7 +62,7 @@ def believed(model: Model, u: Array, local: Array | None = None, slope: Array | 
     )
 
 
-def forecast(model: Model, points: Array, joint: bool) -> Forecast:
+def forecast(model: Model, points: Array) -> Forecast:
     """Return the model's belief at points of its own coordinates, ``k x d``."""
     gp = model.gp
     z, left_out = to_tensor(points, gp.u), gp.leave_one_out()
@@ -71,7 +71,7 @@ def forecast(model: Model, points: Array, joint: bool) -> Forecast:
         scaling=model.scaling,
         mean=mean.T,
         var=var.T,
-        cov=to_array(gp.covariance(z)) if joint else None,
+        cov=None,
         noise_var=to_array(gp.hyper.noise_var),
         missed=to_array(left_out.error),
         missed_var=to_array(left_out.var),

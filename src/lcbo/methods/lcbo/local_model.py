@@ -174,10 +174,10 @@ class LocalModel:
         """Return the evaluated points of the answer's model, or ``None`` without one."""
         return None if self.answer is None else self._archive.u[self.answer.ids].copy()
 
-    def forecast(self, u: Array, joint: bool) -> Forecast | None:
+    def forecast(self, u: Array) -> Forecast | None:
         """Return what the answer's model believes at points of the unit cube, or ``None`` without one."""
         view = self.answer
-        return None if view is None else forecast(view.model, view.frame.local(u), joint)
+        return None if view is None else forecast(view.model, view.frame.local(u))
 
     def at(self, z: Array) -> LocalPosterior:
         """Return what the iteration's model says at a point of the working cube."""

@@ -219,9 +219,9 @@ class Lcbo(QueuedMethod):
         return self.model.candidates()
 
     @torch.inference_mode()
-    def forecast(self, u: Array, joint: bool = False) -> Forecast | None:
+    def forecast(self, u: Array) -> Forecast | None:
         """Return the model's belief at points, or ``None`` before the initial design is told."""
-        return self.model.forecast(u, joint)
+        return self.model.forecast(u)
 
     def descents(self) -> Sequence[int]:
         """Return where the run began, and began again."""

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from lcbo.linalg import cholesky
 from lcbo.models.border import to_tensor
-from lcbo.models.gp import BatchedGP
+from lcbo.models.gp import BatchedGP, LeftOut
 
 SPREADS = np.geomspace(1e-3, 1.0, 7)  # by how much bends differ from each other, over the largest one
 
@@ -102,6 +102,61 @@ def beside_trend(gp: BatchedGP, u: Tensor, order: int, alike: NDArray[np.bool_],
         gradient_cov=gp.prior_gradient_cov(d)[0] - tangent.T @ tangent + left.T @ cov @ left,
         hessian=hessian + torch.diag(2.0 * trend[d + 1 :]) if order == 2 else hessian,
     )
+
+
+class PlanedGP:
+    """Posterior of every output, a plane beside its process.
+
+    The constant has a flat prior, a slope is normal around 0 with deviation ``largest``. With ``H`` and ``h``
+    the columns of data and points, ``V = L^-1 H``, ``W = L^-1 k(U, z)`` and P the prior's precision:
+        A = V^T V + P,   b = A^-1 H^T alpha,   R = h^T - V^T W
+        mean = k(z, U) alpha + R^T b,   cov = k(z, z) - W^T W + R^T A^-1 R
+
+    Args:
+        gp: the processes as fitted beside planes, with a prior mean of 0.
+        largest: deviation of the slopes.
+    """
+
+    def __init__(self, gp: BatchedGP, largest: float) -> None:
+        self.gp = gp
+        columns = trend_columns(gp.u, 1) * gp.present[..., None]
+        precision = gp.u.new_full((columns.shape[-1],), largest**-2)
+        precision[0] = 0.0
+        self._white = gp.whiten(columns)
+        self._factor = cholesky(self._white.mT @ self._white + torch.diag(precision))
+        self._plane = torch.cholesky_solve(columns.mT @ gp.alpha[..., None], self._factor)  # b
+
+    def predict(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean, ``B x p``, and covariance, ``B x p x p``, of the noise-free outputs at points."""
+        left = trend_columns(z, 1).mT - self._white.mT @ self.gp.whiten(self.gp.cross(z))
+        mean = self.gp.mean(z) + (left.mT @ self._plane).squeeze(-1)
+        return mean, self.gp.covariance(z) + self._doubt(left)
+
+    def gradient(self, u: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean, ``B x d``, and covariance, ``B x d x d``, of the gradients at one point."""
+        d, slope = len(u), self.gp.gradient_cross(u)
+        tangent = self.gp.whiten(slope)
+        left = torch.diag(u.new_ones(d + 1))[:, 1:] - self._white.mT @ tangent
+        mean = (slope.mT @ self.gp.alpha[..., None] + left.mT @ self._plane).squeeze(-1)
+        return mean, self.gp.prior_gradient_cov(d) - tangent.mT @ tangent + self._doubt(left)
+
+    def leave_one_out(self) -> LeftOut:
+        """Every observation as predicted from all others, whose plane it has no part in either."""
+        alone, tilt = self.gp.leave_one_out(), self.gp.unwhiten(self._white)  # K^-1 H
+        taken = torch.linalg.solve_triangular(self._factor, tilt.mT, upper=False).square().sum(-2)
+        total = ((alone.var + alone.noise).reciprocal() - taken).clamp_min(1e-300).reciprocal()
+        alpha = self.gp.alpha - (tilt @ self._plane).squeeze(-1)
+        return LeftOut(
+            error=(alpha * total).masked_fill(~self.gp.present, torch.nan),
+            var=(total - alone.noise).clamp_min(0.0),
+            noise=alone.noise,
+            observed=alone.observed,
+        )
+
+    def _doubt(self, left: Tensor) -> Tensor:
+        """What the plane's uncertainty adds to a covariance: ``R^T A^-1 R``."""
+        white: Tensor = torch.linalg.solve_triangular(self._factor, left, upper=False)
+        return white.mT @ white
 
 
 def _precision(spreads: Tensor, largest: float, alike: NDArray[np.bool_]) -> tuple[Tensor, Tensor]:
