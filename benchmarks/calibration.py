@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from quality import AUTHORS, seeds_of
+from suite_problems import Posed
 
 import lcbo
-from benchmarks.quality import AUTHORS, seeds_of
-from benchmarks.suite_problems import Posed
 from lcbo.methods import registry
 from lcbo.random import generator
 from lcbo.store.store import Store

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from quality import seeds_of
 from scipy.optimize import LinearConstraint
 
 import lcbo
-from benchmarks.quality import seeds_of
 from lcbo.types import Array
 
 D = 12
