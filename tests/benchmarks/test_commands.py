@@ -1,4 +1,4 @@
-"""Every benchmark starts as its docstring says: by its path, with nothing on the module path but its folder."""
+"""Every benchmark starts as its docstring says, by its path: only its own folder is on the module path."""
 
 from __future__ import annotations
 
