@@ -4,6 +4,7 @@ import math
 import subprocess
 import sys
 import textwrap
+from importlib.metadata import PackageNotFoundError
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import lcbo
 from lcbo import Constraint, Objective, Problem, StoreError
 from lcbo.methods import registry
 from lcbo.methods.protocol import Setup
+from lcbo.optimizer.plan import describe as plan
 from lcbo.optimizer.plan.describe import (
     describe_run,
     describe_value,
@@ -286,3 +288,17 @@ class TestDifferences:
     def test_long_values_are_cut(self):
         (line,) = differences({"a": "x" * 500}, {"a": "y" * 500})
         assert len(line) < 250
+
+
+def test_a_package_that_is_not_installed_has_no_version_but_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when the library runs from a source tree."""
+
+    def missing(package: str) -> str:
+        raise PackageNotFoundError(package)
+
+    monkeypatch.setattr(plan, "version", missing)
+    plan._version.cache_clear()
+    try:
+        assert plan.versions()["lcbo"] == "not installed"
+    finally:
+        plan._version.cache_clear()

@@ -8,7 +8,7 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
 from functools import cache, partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from statistics import NormalDist
 from types import CodeType
 from typing import Any
@@ -168,8 +168,14 @@ def versions() -> dict[str, str]:
 
 @cache
 def _version(package: str) -> str:
-    """Read a version once: parsing the description of a package takes longer than much of a small run."""
-    return version(package)
+    """Read a version once: parsing the description of a package takes longer than much of a small run.
+
+    A run from a source tree that was not installed must not end without its result.
+    """
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def fingerprint(description: Json) -> str:
