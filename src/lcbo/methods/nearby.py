@@ -76,6 +76,7 @@ class Nearby:
         )
         model = builder.build(self._frame.local(points[near]), outputs[near], repeats, refit=False)
         self._scaling, self._gp = model.scaling, PlanedGP(model.gp, STEEPEST)
+        self._left_out = self._gp.leave_one_out()
 
     @property
     def noise(self) -> Array:
@@ -88,7 +89,7 @@ class Nearby:
         """Return what is believed at points of the unit cube, ``k x d``, together."""
         gp = self._gp.gp
         mean, cov = map(to_array, self._gp.predict(to_tensor(self._frame.local(u), gp.u)))
-        left_out = self._gp.leave_one_out()
+        left_out = self._left_out
         return Forecast(
             scaling=self._scaling,
             mean=mean.T,
