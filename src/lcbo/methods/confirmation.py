@@ -286,7 +286,7 @@ class Confirmed(Wrapper):
 
         surrogate = self.method.surrogate()
         frame = None if surrogate is None else surrogate[1]
-        warp = Warp(np.zeros(self.setup.dim)) if frame is None else frame.warp
+        warp = Warp.alike(1.0, self.setup.dim) if frame is None else frame.warp
         u, y = self._archive.u[known], self._archive.y[known]
         return Nearby(center, u, y, self.setup.noise_var, warp)
 

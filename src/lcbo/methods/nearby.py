@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from lcbo.methods.base.recommend import forecast_of
 from lcbo.methods.lcbo.evidence import COARSE
 from lcbo.methods.lcbo.frame import UNIFORM_SPREAD, Frame, Warp
 from lcbo.methods.protocol import Belief, Forecast
@@ -74,44 +75,33 @@ class Nearby:
         builder = WindowBuilder(
             hyper, None, standardize=True, average_repeats=False, noise_var=tuple(noise_var)
         )
-        model = builder.build(self._frame.local(points[near]), outputs[near], repeats, refit=False)
-        self._scaling, self._gp = model.scaling, PlanedGP(model.gp, STEEPEST)
+        self._model = builder.build(self._frame.local(points[near]), outputs[near], repeats, refit=False)
+        self._gp = PlanedGP(self._model.gp, STEEPEST)
         self._left_out = self._gp.leave_one_out()
 
     @property
     def noise(self) -> Array:
         """Standard deviations of one observation as learned, ``B``, in user units."""
-        noise: Array = self._scaling.std * np.sqrt(to_array(self._gp.gp.hyper.noise_var))
+        noise: Array = self._model.scaling.std * np.sqrt(to_array(self._model.gp.hyper.noise_var))
         return noise
 
     @torch.inference_mode()
     def forecast(self, u: Array) -> Forecast:
         """Return what is believed at points of the unit cube, ``k x d``, together."""
-        gp = self._gp.gp
-        mean, cov = map(to_array, self._gp.predict(to_tensor(self._frame.local(u), gp.u)))
-        left_out = self._left_out
-        return Forecast(
-            scaling=self._scaling,
-            mean=mean.T,
-            var=cov.diagonal(axis1=1, axis2=2).T.clip(0.0),
-            cov=cov,
-            noise_var=to_array(gp.hyper.noise_var),
-            missed=to_array(left_out.error),
-            missed_var=to_array(left_out.var),
-            missed_noise_var=to_array(left_out.noise),
-            observed=to_array(left_out.observed),
-        )
+        mean, cov = map(to_array, self._gp.predict(to_tensor(self._frame.local(u), self._gp.gp.u)))
+        var = cov.diagonal(axis1=1, axis2=2).T.clip(0.0)
+        return forecast_of(self._model, self._left_out, mean.T, var, cov)
 
     @torch.inference_mode()
     def belief(self, u: Array) -> Belief:
         """Return what is believed at one point of the unit cube, slopes included."""
-        at, scale = to_tensor(self._frame.local(u), self._gp.gp.u), self._scaling.std
+        at, scale = to_tensor(self._frame.local(u), self._gp.gp.u), self._model.scaling.std
         mean, cov = map(to_array, self._gp.predict(at[None]))
         slope, slope_cov = map(to_array, self._gp.gradient(at))
         turn = scale[:, None] * self._frame.warp.slope(u) / self._frame.width
         return Belief(
             u=u,
-            mean=self._scaling.undo(mean[:, 0]),
+            mean=self._model.scaling.undo(mean[:, 0]),
             std=scale * np.sqrt(cov[:, 0, 0].clip(0.0)),
             gradient=slope * turn,
             gradient_std=np.sqrt(slope_cov.diagonal(axis1=1, axis2=2).clip(0.0)) * turn,

@@ -10,6 +10,7 @@ from scipy.special import log_ndtr, ndtr
 from lcbo.methods.protocol import Array, Belief, Forecast
 from lcbo.models.border import to_array, to_tensor
 from lcbo.models.builder import Model
+from lcbo.models.gp import LeftOut
 from lcbo.terms import Terms
 
 
@@ -64,15 +65,20 @@ def believed(model: Model, u: Array, local: Array | None = None, slope: Array | 
 
 def forecast(model: Model, points: Array) -> Forecast:
     """Return the model's belief at points of its own coordinates, ``k x d``."""
-    gp = model.gp
-    z, left_out = to_tensor(points, gp.u), gp.leave_one_out()
-    mean, var = map(to_array, gp.predict(z))
+    mean, var = map(to_array, model.gp.predict(to_tensor(points, model.gp.u)))
+    return forecast_of(model, model.gp.leave_one_out(), mean.T, var.T)
+
+
+def forecast_of(
+    model: Model, left_out: LeftOut, mean: Array, var: Array, cov: Array | None = None
+) -> Forecast:
+    """Return moments of standardized outputs with what the model says of its noise and its misses."""
     return Forecast(
         scaling=model.scaling,
-        mean=mean.T,
-        var=var.T,
-        cov=None,
-        noise_var=to_array(gp.hyper.noise_var),
+        mean=mean,
+        var=var,
+        cov=cov,
+        noise_var=to_array(model.gp.hyper.noise_var),
         missed=to_array(left_out.error),
         missed_var=to_array(left_out.var),
         missed_noise_var=to_array(left_out.noise),
