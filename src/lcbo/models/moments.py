@@ -83,15 +83,15 @@ class Inverse:
 
     def __call__(self, rhs: Tensor) -> Tensor:
         """``K^-1 rhs``: ``B x n x q``."""
-        solved = torch.bmm(self.matrix, rhs)
-        return torch.bmm(self.matrix.mT, solved) if self.halved else solved
+        solved = _product(self.matrix, rhs)
+        return _product(self.matrix.mT, solved) if self.halved else solved
 
-    def add_to(self, target: Tensor, rhs: Tensor) -> None:
-        """Add ``K^-1 rhs`` in place, without a copy."""
-        if self.halved:
-            target.baddbmm_(self.matrix.mT, torch.bmm(self.matrix, rhs))
-        else:
-            target.baddbmm_(self.matrix, rhs)
+
+def _product(matrix: Tensor, columns: Tensor) -> Tensor:
+    """``B x n x n`` times a few columns. On the CPU that takes NumPy about half of torch's time."""
+    if columns.is_cuda:
+        return torch.bmm(matrix, columns)
+    return to_tensor(to_array(matrix) @ to_array(columns), columns)
 
 
 def inverse_covariance(gp: BatchedGP) -> Inverse:
@@ -163,7 +163,7 @@ class Predictor:
         if known == cross.shape[-2]:
             return self._inverse(cross)
         solved = torch.bmm(self._rows, torch.bmm(self._rows.mT, cross))
-        self._inverse.add_to(solved[:, :known], cross[:, :known])
+        solved[:, :known] += self._inverse(cross[:, :known])
         return solved
 
 
