@@ -52,11 +52,51 @@ def test_the_answer_is_explained_by_the_model_of_its_own_basin():
     assert result.multipliers["c"] == pytest.approx(0.4, rel=0.02)
 
 
-def test_noise_and_the_option_keep_a_run_in_its_place():
-    rng = np.random.default_rng(0)
-    noisy = solve(lambda x: {k: v + 0.01 * rng.standard_normal() for k, v in bowl(x).items()}, budget=80)
-    assert len(noisy.basins) == 1
+def test_the_option_keeps_a_run_in_its_place():
     assert len(solve(bowl, budget=100, options={"restart": False}).basins) == 1
+
+
+def test_a_noisy_run_with_one_valley_stays_in_it():
+    rng = np.random.default_rng(0)
+    run = solve(lambda x: {k: v + 0.01 * rng.standard_normal() for k, v in bowl(x).items()}, budget=240)
+    assert len(run.basins) == 1
+
+
+def test_a_noisy_run_that_has_settled_looks_for_another_valley():
+    """From the wide valley; what the models of both expect decides, not the luckiest observation."""
+    rng = np.random.default_rng(1)
+    run = solve(
+        lambda x: {k: v + 0.003 * rng.standard_normal() for k, v in two_wells(x).items()},
+        budget=240,
+        rng=1,
+        x0=[0.8, 0.75],
+    )
+    assert len(run.basins) > 1
+    assert run.basins[0].outcomes["f"] > -0.1, "the first descent ends in the wide valley"
+    assert run.x == pytest.approx([0.2, 0.2], abs=0.02)
+    assert run.success
+
+
+def test_a_noisy_run_that_began_again_resumes_bit_for_bit(tmp_path):
+    def run(**arguments):
+        rng = np.random.default_rng(1)
+        given = np.array([rng.standard_normal(2) for _ in range(240)])
+
+        def seen(x):
+            seen.calls += 1
+            noise = 0.003 * given[seen.calls - 1]
+            return {k: v + e for (k, v), e in zip(two_wells(x).items(), noise, strict=True)}
+
+        seen.calls = arguments.pop("first", 0)
+        return solve(seen, budget=240, rng=1, x0=[0.8, 0.75], **arguments)
+
+    whole, path = run(), tmp_path / "run.db"
+    first = whole.basins[0].evaluations
+    run(store=path, callback=lambda s: s.nfev >= first + 10)
+    again = run(store=path, first=first + 10)
+    assert len(whole.basins) > 1
+    np.testing.assert_array_equal(again.history.X, whole.history.X)
+    np.testing.assert_array_equal(again.x, whole.x)
 
 
 def test_a_restarted_run_resumes_bit_for_bit(tmp_path):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from lcbo.methods.lcbo.evidence import KERNELS, PLAIN, POWERS, WORST, Choice, chosen, together
+from lcbo.methods.lcbo.evidence import KERNELS, PLAIN, POWERS, WORST, Choice, chosen, is_rugged, together
 from lcbo.models.border import CPU
 from lcbo.models.repeats import Repeats
 
@@ -167,3 +167,32 @@ def test_a_choice_bends_every_variable_alike() -> None:
     warp = Choice(POWERS.index(3.0), "rbf").warp(4)
     np.testing.assert_array_equal(warp.log_power, np.full(4, np.log(3.0)))
     assert not PLAIN.warp(4).log_power.any()
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("dim", [3, 25])
+def test_an_objective_is_rugged_if_it_may_bend_back_within_the_cube(dim: int, noise: float) -> None:
+    """Draws of processes with short lengthscales are, planes, bowls and draws with long ones are not.
+
+    The points are those of a run: a design, then the way to a place and probes around it.
+    """
+    rng = np.random.default_rng(5)
+    way = np.linspace(0.9, 0.4, 300)[:, None] + 0.1 * rng.uniform(-1.0, 1.0, (300, dim))
+    u = np.concatenate([points(2 * dim, dim), way])
+    error = noise * rng.standard_normal(len(u))
+
+    def drawn(length: float) -> np.ndarray:
+        waves = rng.standard_normal((500, dim)) / (length * np.sqrt(dim))
+        return np.sqrt(2.0 / 500) * np.cos(u @ waves.T + rng.uniform(0.0, 2.0 * np.pi, 500)).sum(1)
+
+    bowl = np.square(u - 0.4).sum(1)
+    assert is_rugged(u, drawn(0.15) + error)
+    assert not is_rugged(u, drawn(1.0) + error)
+    assert not is_rugged(u, u @ rng.standard_normal(dim) + error)
+    assert not is_rugged(u, bowl / bowl.std() + error)
+
+
+def test_whether_an_objective_is_rugged_is_asked_of_what_is_known() -> None:
+    u = points(50)
+    values = np.where(np.arange(50) % 7 == 0, np.nan, u.sum(1))
+    assert not is_rugged(u, values)

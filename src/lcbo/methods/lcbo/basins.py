@@ -1,9 +1,13 @@
-"""Restarts: where a descent without noise is at its end, what is left of the budget goes to another place.
+"""Restarts: where a descent is at its end, what is left of the budget goes to another place.
 
-A descent has converged when its steps are short and gain nothing that counts, and it has stalled when
-nothing better came for long. The next one begins with a design of its own, first around the best point,
-wide enough to see beyond its valley, then in the whole cube, and so on by turns. One that is still descending
-is never interrupted.
+A descent without noise has converged when its steps are short and gain nothing that counts, and it has
+stalled when nothing better came for long. The next one begins with a design of its own, first around the best
+point, wide enough to see beyond its valley, then in the whole cube, and so on by turns.
+
+Noise hides both, and a descent along a flat valley looks like one that is at its end. So a noisy run begins
+again only in the whole cube, where the objective has room for other valleys, once it has stayed at one level
+for long and while there is budget for a descent of the same length. One that is still descending is never
+interrupted.
 """
 
 from __future__ import annotations
@@ -23,6 +27,8 @@ PAUSE = 3, 20  # evaluations per variable, and at least: a converged descent gai
 COUNTS = 1e-8  # of the objective's scatter over the run
 PATIENCE = 10, 60  # likewise: a stalled descent finds nothing better at all
 AROUND = 0.25  # half-width of a design around the best point, in the working cube
+BLOCKS, BLOCK = 3, (3, 20)  # so many blocks of evaluations, likewise, tell whether a noisy descent stays at
+LEVEL = 0.03  # one level: means that differ by at most this share of the way from the design
 LEAST = 5  # evaluations per variable beyond its design that a descent is worth beginning with
 
 
@@ -43,7 +49,7 @@ class Basins:
         setup, since = self._setup, self.starts[-1]
         ids = self._archive.recent(None, since)
         told = len(ids) - setup.n_init - (0 if since else self._archive.n_included)
-        pause, patience = (max(each * setup.dim, least) for each, least in (PAUSE, PATIENCE))
+        pause, patience = self._size(PAUSE), self._size(PATIENCE)
         if told <= pause:
             return False
         scale = Scaling.of(self._archive.y[self._archive.recent(None)]).std
@@ -56,17 +62,49 @@ class Basins:
             return True
         return told > patience and bool(best[-1 - patience] <= best[-1])
 
-    def worth_another(self, budget: int | None) -> bool:
-        """Whether what is left of a budget is enough to begin again and come down to something."""
-        left = math.inf if budget is None else budget - self._setup.spent - self._archive.n_proposed
-        return left >= self._setup.n_init + LEAST * self._setup.dim
+    def settled(self) -> bool:
+        """Whether the present descent stays at one level, as far as noise lets one see.
 
-    def begin(self, points: Array, warp: Warp) -> Array:
+        The level is the mean over a block of evaluations, probes and all, of the objective and of the sum of
+        violations.
+        """
+        setup, since = self._setup, self.starts[-1]
+        ids = self._archive.recent(None, since)
+        first = setup.n_init + (0 if since else self._archive.n_included)
+        size = self._size(BLOCK)
+        if len(ids) < first + BLOCKS * size:
+            return False
+        scale = Scaling.of(self._archive.y[self._archive.recent(None)]).std
+        y = self._archive.y[ids]
+        course = np.column_stack([y[:, 0] / scale[0], setup.terms.total(y, scale)])
+        latest = course[-BLOCKS * size :].reshape(BLOCKS, size, 2)
+        if not np.isfinite(latest).all():
+            return False  # where outcomes are missing there are no levels to compare
+        levels, begun = latest.mean(1), course[np.isfinite(course).all(1)][:first]
+        way = np.abs(np.median(begun, 0) - levels[-1])
+        return bool(np.ptp(levels, 0).sum() <= LEVEL * way.sum())
+
+    def worth_another(self, budget: int | None, noisy: bool) -> bool:
+        """Whether what is left of a budget is enough to begin again and come down to something.
+
+        With noise that is also as much as the present descent took to where it stays.
+        """
+        setup = self._setup
+        left = math.inf if budget is None else budget - setup.spent - self._archive.n_proposed
+        taken = self._archive.size - self.starts[-1] - BLOCKS * self._size(BLOCK)
+        return left >= max(taken if noisy else 0, setup.n_init + LEAST * setup.dim)
+
+    def begin(self, points: Array, warp: Warp, noisy: bool) -> Array:
         """Begin another descent and return its design, from uniform points of the cube, ``n x d``."""
         self.starts.append(self._archive.size)
-        if len(self.starts) % 2:
+        if noisy or len(self.starts) % 2:
             return points
         told = self._archive.recent(None)
         best = warp.bent(self._archive.u[told[self._setup.terms.best(self._archive.y[told])]])
         low, high = np.clip(best - AROUND, 0.0, 1.0), np.clip(best + AROUND, 0.0, 1.0)
         return warp.straight(low + points * (high - low))
+
+    def _size(self, evaluations: tuple[int, int]) -> int:
+        """A number of evaluations, given for each variable and at least."""
+        each, least = evaluations
+        return max(each * self._setup.dim, least)

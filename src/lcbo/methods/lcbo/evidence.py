@@ -1,7 +1,8 @@
-"""Warp and kernel by the evidence of the recent evaluations."""
+"""What the evaluations say of the problem: warp and kernel by their evidence, and whether it is rugged."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -9,9 +10,10 @@ import numpy as np
 import torch
 
 from lcbo.methods.lcbo.frame import Frame, Warp
-from lcbo.models.border import to_array, to_tensor
+from lcbo.models.border import CPU, to_array, to_tensor
 from lcbo.models.data import merge
 from lcbo.models.fits.lattice import LatticeFit
+from lcbo.models.fits.trend import trend_columns
 from lcbo.models.repeats import Repeats
 from lcbo.scaling import Scaling
 from lcbo.types import Array
@@ -21,6 +23,9 @@ DECISIVE = 5.0  # nats that a change has to gain
 LEAST_NOISE = 1e-3  # variance: how much better than to a few per cent an outcome is modeled does not matter
 WORST = 3.0  # power of the mean over outcomes: the larger, the more the worst modeled decide
 COARSE = LatticeFit(step=0.8, length_span=(-3, 4), scale_span=(-4, 15), noise_span=(-29, 0), least_ratio=-33)
+RUGGED = 0.3  # lengthscale over sqrt(d)
+MOSTLY_NOISE = 0.2  # of the variance that a plane and a bowl leave
+SPREAD_POINTS = 3, 200  # evaluations per variable, and at least, evenly over the run, that tell it
 KERNELS = ("rbf", "matern52")
 
 
@@ -109,3 +114,25 @@ def chosen(
     scores = [evidence(choice) for choice in candidates]
     best = int(np.argmax(scores)) if scores else 0
     return candidates[best] if scores and scores[best] >= evidence(now) + DECISIVE else now
+
+
+def is_rugged(u: Array, objective: Array) -> bool:
+    """Whether an objective is seen to have room for several valleys in the cube.
+
+    A plane and a bowl have one, whatever noise adds. What they leave unexplained must be more than noise, and
+    change over much less than the distance between two points of the cube, about ``sqrt(d / 6)``.
+
+    Args:
+        u: ``n x d`` points of the unit cube in the order of evaluation, ``n`` well above ``d``.
+        objective: ``n``, NaN where missing.
+    """
+    known = ~np.isnan(objective)
+    u, objective = u[known], objective[known]
+    columns = np.column_stack([np.ones(len(u)), u, np.square(u).sum(1)])
+    left = objective - columns @ np.linalg.lstsq(columns, objective, rcond=None)[0]
+    some = slice(None, None, math.ceil(len(u) / max(SPREAD_POINTS[0] * u.shape[1], SPREAD_POINTS[1])))
+    data = merge(u[some], left[some, None] / max(left.std(), 1e-300), CPU)
+    trend = torch.cat([trend_columns(data.u, 1), data.u.square().sum(1, keepdim=True)], 1)
+    hyper = COARSE.posterior(data, "rbf", [0.0], None, trend).hyper
+    short = float(hyper.lengthscale) < RUGGED * math.sqrt(u.shape[1])
+    return short and float(hyper.noise_var) < MOSTLY_NOISE

@@ -132,17 +132,29 @@ class LocalModel:
         if self.now is None:
             return None
         if self._answer is None or self._answer[0] != self._told:
-            ids = self._window(self._archive)
-            here = View(self._built(ids, refit=False), self.frame, ids) if not self._is_away() else self._left
-            self._answer = self._told, here
+            self._answer = self._told, self._best_view()
         return self._answer[1]
 
-    def _is_away(self) -> bool:
-        """Whether the best point is in a basin that was left, or nothing is known of the present one yet."""
-        if self._left is None:
-            return False
-        told = self._archive.recent(None)
-        return self._elsewhere or bool(told[self._terms.best(self._archive.y[told])] < self._window.since)
+    def _best_view(self) -> View:
+        """The model of the basin with the best point: as observed or, where there is noise, as expected."""
+        left, noisy = self._left, self._window.regime.level > 0.0
+        if left is not None:
+            told = self._archive.recent(None)
+            best = told[self._terms.best(self._archive.y[told])]
+            if self._elsewhere or (not noisy and best < self._window.since):
+                return left  # elsewhere: nothing is known of the present basin yet
+        ids = self._window(self._archive)
+        here = View(self._built(ids, refit=False), self.frame, ids)
+        if left is None or not noisy:
+            return here
+        expected = [self._expected(view.model) for view in (left, here)]
+        return (left, here)[self._terms.best(np.stack(expected))]
+
+    def _expected(self, model: Model) -> Array:
+        """Outputs at the best of a model's points, ``B``, as it expects them, in user units."""
+        best = model.gp.u[recommended(model, self._terms)]
+        expected: Array = model.scaling.undo(to_array(model.gp.mean(best[None]))[:, 0])
+        return expected
 
     def _as_left(self, ids: NDArray[np.intp], frame: Frame, hyper: Hyperparameters) -> View:
         """Build the model of a basin that is left, without a trace in the builder of the next."""

@@ -13,7 +13,7 @@ from lcbo.methods.base.archive import FAILED, PENDING, TOLD
 from lcbo.methods.base.builders import window_builder
 from lcbo.methods.base.queued import Point, QueuedMethod
 from lcbo.methods.lcbo.basins import Basins
-from lcbo.methods.lcbo.evidence import PLAIN
+from lcbo.methods.lcbo.evidence import PLAIN, is_rugged
 from lcbo.methods.lcbo.exploration import Exploration, make_explorer
 from lcbo.methods.lcbo.integers import Integers
 from lcbo.methods.lcbo.local_model import LocalModel
@@ -147,21 +147,24 @@ class Lcbo(QueuedMethod):
         return is_lost(self.iterate, self.archive, self._open_ids)
 
     def _finished(self) -> bool:
-        """Whether there is nothing more to find here, and budget enough to look elsewhere.
-
-        Noise hides what is found: such a run stays where it is.
-        """
-        if self.iterate is None or not self.options.restart or self.regime.level > 0.0:
+        """Whether there is nothing more to find here, and budget enough to look elsewhere."""
+        noisy = self.regime.level > 0.0
+        if self.iterate is None or not self.options.restart:
             return False
-        step = self.step.info(max(self.iteration, 1))["step"]
-        return self.basins.worth_another(self.setup.budget) and self.basins.finished(step)
+        if not self.basins.worth_another(self.setup.budget, noisy):
+            return False
+        if not noisy:
+            return self.basins.finished(self.step.info(max(self.iteration, 1))["step"])
+        due = self.iteration % self.window.fit_every == 0  # to look for valleys costs as much as a fit
+        told = self.archive.recent(None)
+        return due and self.basins.settled() and is_rugged(self.archive.u[told], self.archive.y[told, 0])
 
     def _begin_again(self) -> None:
         """Leave the basin for a new design; the best point of all stays the answer."""
         self.model.leave()
         self.step.restart()
         points = self._uniform(max(self.setup.n_init, 1))
-        design = self.basins.begin(points, self.model.frame.warp)
+        design = self.basins.begin(points, self.model.frame.warp, self.regime.level > 0.0)
         if self.setup.domain is not None:
             design = self.setup.domain.pulled(design, self.archive.u[self.best()])
         self._queue = [(u, "init") for u in design]
