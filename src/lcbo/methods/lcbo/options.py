@@ -43,7 +43,7 @@ class LcboOptions(LearnedModelOptions):
         explorer_options: settings of the explorer (starts, steps, rate, temperature, ...).
         inward: turn exploration points to the feasible side of the linearized inequalities.
         avoid_failures: keep steps and probes from where evaluations failed.
-        restart: where nothing more is to be found and there is no noise, begin again elsewhere.
+        restart: where nothing more is to be found, begin again elsewhere.
         condition_on_repeats: exploration knows that the iterate is evaluated in the same batch.
         step: ``linearized`` or ``penalty``.
         radius: first radius of the linearized step and its bounds ``(start, least, most)``.

@@ -41,7 +41,7 @@ class NoiseRegime:
     @property
     def explore(self) -> int:
         """Exploration points per iteration."""
-        return round(3.0 + self.level)
+        return round(1.0 + 3.0 * self.level)
 
     def decide(self, y: Array, repeats: Repeats) -> None:
         """Compare the scatter of repeats with that of the window's outputs, ``n x B``.
