@@ -34,15 +34,12 @@ def whole_run():
 
 
 def test_a_converged_run_looks_elsewhere_and_keeps_the_best():
-    found = set[float]()
-    for start in (0.85, 0.8):
-        result = solve(two_wells, 160, x0=[start, 0.75])
-        values = [basin.outcomes["f"] for basin in result.basins]
-        found |= {round(value, 3) for value in values}
-        assert result.fun == min(values) == pytest.approx(-0.5, abs=1e-6)
-        assert all(basin.feasible for basin in result.basins)
-        assert sum(basin.evaluations for basin in result.basins) == result.nfev == 160
-    assert {0.0, -0.5} <= found, "one run or the other has looked into the wide valley too"
+    result = solve(two_wells, 160, x0=[0.8, 0.75], rng=3)
+    values = [basin.outcomes["f"] for basin in result.basins]
+    assert values[0] == pytest.approx(0.0, abs=1e-6), "the first descent ends in the wide valley"
+    assert result.fun == min(values) == pytest.approx(-0.5, abs=1e-6)
+    assert all(basin.feasible for basin in result.basins)
+    assert sum(basin.evaluations for basin in result.basins) == result.nfev == 160
 
 
 def test_the_answer_is_explained_by_the_model_of_its_own_basin():
