@@ -252,11 +252,14 @@ def test_a_design_that_mostly_fails_does_not_stop_a_run_that_learns_where():
             raise RuntimeError("diverged")
         return {"f": float(-x.sum()), "c": -1.0}
 
-    result = run(crashes, bounds=[(0, 1)] * 3, n_init=20, budget=60, method="lcbo", rng=0)
-    assert result.history.failed[:20].astype(bool).sum() > 10
-    assert result.nfev == 60
-    assert result.history.failed[20:].astype(bool).mean() < 0.4
-    assert result.fun < -1.8  # -2.3 is the best there is
+    failed = []
+    for seed in range(3):
+        result = run(crashes, bounds=[(0, 1)] * 3, n_init=20, budget=60, method="lcbo", rng=seed)
+        failed.append(result.history.failed.astype(bool))
+        assert result.nfev == 60
+        assert result.fun < -1.8  # -2.3 is the best there is
+    assert np.mean([each[:20] for each in failed]) > 0.5
+    assert np.mean([each[20:] for each in failed]) < 0.4
 
 
 def test_record_tells_how_an_evaluation_went():

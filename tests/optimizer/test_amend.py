@@ -322,7 +322,7 @@ def test_benchmark_with_noise_goes_on_with_its_noise(quick_folder: Path) -> None
 
 
 def test_pending_candidate_told_afterwards_reaches_the_method() -> None:
-    optimizer = Optimizer(problem(), budget=30)
+    optimizer = Optimizer(problem(), budget=30, options={"explore": 3})
     advance(optimizer, 7)
     [*waiting] = optimizer.pending
     assert waiting
