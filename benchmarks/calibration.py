@@ -216,15 +216,17 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     figure = Figure(figsize=(5.0, 4.0), layout="constrained")
     axes = figure.add_subplot()
     axes.plot([0, 1], [0, 1], color="0.6", lw=1, zorder=0)
+    least = 0.5
     for kind, mark in zip(sorted({(row["method"], row["rule"]) for row in rows}), "os^vD", strict=False):
         mine = bins([row for row in rows if (row["method"], row["rule"]) == kind])
         points = np.array([point for point in mine if point[3] >= DRAWN]).reshape(-1, 4)
         name = f"{kind[0]}, " + ("confirmed" if kind[1] == "confirmed" else f"by the {kind[1]}")
         name += f" ({', '.join(str(int(n)) for n in points[:, 3])} runs)"
+        least = min(least, points[:, :2].min(initial=1.0) - 0.1)
         axes.errorbar(points[:, 0], points[:, 1], points[:, 2], fmt=mark, ms=5, capsize=2, label=name)
     axes.set(xlabel="stated probability of feasibility", ylabel="truly feasible answers")
-    axes.set(xlim=(0.5, 1.01), ylim=(0.5, 1.03))
-    axes.legend(loc="lower left", frameon=False)
+    axes.set(xlim=(least, 1.01), ylim=(least, 1.03))
+    figure.legend(loc="outside upper left", frameon=False)
     figure.savefig(path, dpi=150)
 
 
