@@ -46,17 +46,13 @@ class Basins:
 
     def finished(self, step: float) -> bool:
         """Whether the present descent, with steps of this length, has converged or stalled."""
-        setup, since = self._setup, self.starts[-1]
-        ids = self._archive.recent(None, since)
-        told = len(ids) - setup.n_init - (0 if since else self._archive.n_included)
+        objective, violation, first = self._course()
+        told = len(objective) - first
         pause, patience = self._size(PAUSE), self._size(PATIENCE)
         if told <= pause:
             return False
-        scale = Scaling.of(self._archive.y[self._archive.recent(None)]).std
-        y = self._archive.y[ids]
-        violation = setup.terms.total(y, scale)
         feasible = violation == 0.0
-        value = np.where(feasible, y[:, 0] / scale[0], np.inf) if feasible.any() else violation
+        value = np.where(feasible, objective, np.inf) if feasible.any() else violation
         best = np.minimum.accumulate(value)
         if feasible.any() and step <= SHORT and best[-1 - pause] <= best[-1] + COUNTS:
             return True
@@ -68,15 +64,11 @@ class Basins:
         The level is the mean over a block of evaluations, probes and all, of the objective and of the sum of
         violations.
         """
-        setup, since = self._setup, self.starts[-1]
-        ids = self._archive.recent(None, since)
-        first = setup.n_init + (0 if since else self._archive.n_included)
+        objective, violation, first = self._course()
         size = self._size(BLOCK)
-        if len(ids) < first + BLOCKS * size:
+        if len(objective) < first + BLOCKS * size:
             return False
-        scale = Scaling.of(self._archive.y[self._archive.recent(None)]).std
-        y = self._archive.y[ids]
-        course = np.column_stack([y[:, 0] / scale[0], setup.terms.total(y, scale)])
+        course = np.column_stack([objective, violation])
         latest = course[-BLOCKS * size :].reshape(BLOCKS, size, 2)
         if not np.isfinite(latest).all():
             return False  # where outcomes are missing there are no levels to compare
@@ -103,6 +95,17 @@ class Basins:
         best = warp.bent(self._archive.u[told[self._setup.terms.best(self._archive.y[told])]])
         low, high = np.clip(best - AROUND, 0.0, 1.0), np.clip(best + AROUND, 0.0, 1.0)
         return warp.straight(low + points * (high - low))
+
+    def _course(self) -> tuple[Array, Array, int]:
+        """Objective and sum of violations of the present descent, in scatters over the run, and its design.
+
+        The design is a number of evaluations, data from elsewhere included.
+        """
+        since, archive = self.starts[-1], self._archive
+        scale = Scaling.of(archive.y[archive.recent(None)]).std
+        y = archive.y[archive.recent(None, since)]
+        first = self._setup.n_init + (0 if since else archive.n_included)
+        return y[:, 0] / scale[0], self._setup.terms.total(y, scale), first
 
     def _size(self, evaluations: tuple[int, int]) -> int:
         """A number of evaluations, given for each variable and at least."""
