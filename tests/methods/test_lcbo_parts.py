@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from lcbo.methods.base.archive import Archive
+from lcbo.methods.lcbo.exploration import half_width
 from lcbo.methods.lcbo.method import STEPS
 from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.lcbo.regime import CLEARLY_NOISY, BatchSizes, NoiseRegime, is_lost, retreat
@@ -140,3 +141,19 @@ def test_an_iterate_that_can_be_stepped_from_is_not_lost(outputs: list[float | N
     assert not is_lost(iterate, archive(outputs), [0, 1])
     elsewhere = archive([None, None], u=np.full(2, 0.4))
     assert not is_lost(iterate, elsewhere, [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("length", "audible", "width"),
+    [
+        (0.04, [0.0], 0.04),  # no noise: as close as the steps are
+        (0.25, [0.0], 0.1),
+        (0.01, [0.03, 0.04, 0.0, 0.0], 0.025),  # the root mean square, where the median is less
+        (0.01, [5.0, 0.02, 0.02], 0.1),  # of one that is hardly heard not beyond a small box
+        (0.01, [5.0, 0.2, 0.02], 0.2),
+        (0.01, [5.0, 0.4, 1e300], 0.3),
+        (0.05, [0.01, 0.01, 0.01], 0.05),
+    ],
+)
+def test_probes_go_as_far_as_the_outputs_are_heard(length: float, audible: list[float], width: float) -> None:
+    assert half_width(length, np.array(audible)) == pytest.approx(width, rel=1e-12)

@@ -87,8 +87,8 @@ class LinearizedStep(Step):
     def __call__(self, local: LocalPosterior, last_step: Array, k: int, spent: float | None) -> Iterate:  # noqa: ARG002
         """Return the next iterate; see `Step`."""
         error = self.landing.observe(local, float(np.linalg.norm(last_step)), self.radius.now)
-        audible = min(STEPS_OVER_NOISE * audible_length(local, self.radius.now), LATE)
-        resolution = max(resolved_length(local, self.radius.now), audible)
+        audible = float(np.median(audible_lengths(local, self.radius.now)))
+        resolution = max(resolved_length(local, self.radius.now), min(STEPS_OVER_NOISE * audible, LATE))
         self.radius.judge(error, resolution, spent)
         step = linearized_step(
             local, self.landing.margin(local, self.radius.now), self.radius.now, self.landing.believed()
@@ -150,18 +150,18 @@ def resolved_length(local: LocalPosterior, radius: float) -> float:
 
     Their median: steps much shorter than this are led by what the model does not know.
     """
-    return _length_of(np.array([local.deviation, *local.deviations]), local, radius)
+    return float(np.median(_lengths(np.array([local.deviation, *local.deviations]), local, radius)))
 
 
-def audible_length(local: LocalPosterior, radius: float) -> float:
-    """The length over which objective and near terms, their median, change by a deviation of the noise."""
-    return 0.0 if local.noise is None else _length_of(local.noise, local, radius)
+def audible_lengths(local: LocalPosterior, radius: float) -> Array:
+    """The lengths over which objective and near terms change by a deviation of their noise, at least one."""
+    return np.zeros(1) if local.noise is None else _lengths(local.noise, local, radius)
 
 
-def _length_of(deviations: Array, local: LocalPosterior, radius: float) -> float:
+def _lengths(deviations: Array, local: LocalPosterior, radius: float) -> Array:
     slopes = np.array([np.linalg.norm(local.objective), *np.linalg.norm(local.slopes, axis=1)])
     near = np.array([True, *local.near(radius)]) & (slopes > 0.0)
-    return float(np.median(deviations[near] / slopes[near])) if near.any() else 0.0
+    return deviations[near] / slopes[near] if near.any() else np.zeros(1)
 
 
 def linearized_step(

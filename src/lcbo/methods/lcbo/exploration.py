@@ -22,7 +22,7 @@ from lcbo.methods.protocol import Setup
 from lcbo.models.border import to_array, to_tensor
 from lcbo.random import generator
 from lcbo.steps.inward import inward
-from lcbo.steps.linearized import audible_length
+from lcbo.steps.linearized import audible_lengths
 from lcbo.steps.step import LocalPosterior, Step
 from lcbo.types import Array
 
@@ -126,18 +126,30 @@ class Exploration:
         return taken[len(known) :]
 
     def _delta(self, local: LocalPosterior | None, k: int) -> float:
-        """Half-width of the box: the length of a step, or where the signal stands out of the noise.
-
-        The gradient's error from points at a distance h is the noise over h: without noise probes may be
-        as close as the steps are, with noise they must be as far as the curvature allows.
-        """
+        """Half-width of the box."""
         delta = self._options.delta
         if delta is None or not isinstance(delta, str):
             return 1.0 if delta is None else float(delta)
         assert local is not None
         length = self._step.info(max(k, 1))["step"]
-        audible = SIGNAL * audible_length(local, length)
-        return max(min(length, NEAREST), min(audible, FARTHEST))
+        return half_width(length, SIGNAL * audible_lengths(local, length))
+
+
+def half_width(length: float, audible: Array) -> float:
+    """Half-width of the box: the length of a step, or where the signals stand out of the noise.
+
+    The gradient's error from points at a distance h is the noise over h: without noise probes may be as close
+    as the steps are, with noise they must be as far as the curvature allows. What is left of the objective's
+    slope along the limits is as uncertain as all outputs together, whose errors, each over the output's own
+    slope, add up in squares. So a small box grows until their root mean square is heard, a large one only
+    as far as half of them need.
+
+    Args:
+        length: of a step.
+        audible: distances at which the objective and each near term stand out; 0 without noise.
+    """
+    together = float(np.sqrt(np.mean(np.square(np.minimum(audible, 1.0)))))
+    return max(min(max(length, together), NEAREST), min(float(np.median(audible)), FARTHEST))
 
 
 def make_explorer(name: str, options: Mapping[str, Any]) -> Explorer:
