@@ -137,7 +137,7 @@ class LocalModel:
 
     def _best_view(self) -> View:
         """The model of the basin with the best point: as observed or, where there is noise, as expected."""
-        left, noisy = self._left, self._window.regime.level > 0.0
+        left, noisy = self._left, self._window.regime.noisy
         if left is not None:
             told = self._archive.recent(None)
             best = told[self._terms.best(self._archive.y[told])]

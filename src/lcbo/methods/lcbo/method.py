@@ -148,7 +148,7 @@ class Lcbo(QueuedMethod):
 
     def _finished(self) -> bool:
         """Whether there is nothing more to find here, and budget enough to look elsewhere."""
-        noisy = self.regime.level > 0.0
+        noisy = self.regime.noisy
         if self.iterate is None or not self.options.restart:
             return False
         if not self.basins.worth_another(self.setup.budget, noisy):
@@ -164,7 +164,7 @@ class Lcbo(QueuedMethod):
         self.model.leave()
         self.step.restart()
         points = self._uniform(max(self.setup.n_init, 1))
-        design = self.basins.begin(points, self.model.frame.warp, self.regime.level > 0.0)
+        design = self.basins.begin(points, self.model.frame.warp, self.regime.noisy)
         if self.setup.domain is not None:
             design = self.setup.domain.pulled(design, self.archive.u[self.best()])
         self._queue = [(u, "init") for u in design]

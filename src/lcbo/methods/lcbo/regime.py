@@ -34,6 +34,11 @@ class NoiseRegime:
         self.level = 0.0
 
     @property
+    def noisy(self) -> bool:
+        """Whether there is any noise."""
+        return self.level > 0.0
+
+    @property
     def window(self) -> float:
         """Evaluations per variable in the window."""
         return QUIET_WINDOW + 5.0 * self.level
