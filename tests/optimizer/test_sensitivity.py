@@ -89,6 +89,24 @@ def test_slopes_of_a_curved_function_lie_within_their_errors(bent):
     assert np.median(errors) < 4.0 * sd / (0.15 * np.sqrt(90))
 
 
+def test_an_outcome_is_seen_from_as_far_as_its_evaluations_agree(monkeypatch):
+    rng = np.random.default_rng(3)
+    around, n = np.array([0.5, 0.4, 0.6]), 120  # the nearest 60, or twice as many
+    points = np.clip(around + np.repeat([0.02, 0.2], n // 2)[:, None] * rng.standard_normal((n, 3)), 0, 1)
+    plane, wild = points @ [1.0, -2.0, 0.5], 0.3 * np.sin(60.0 * points).sum(1)
+    far = np.square(points - around).sum(1) > 0.08**2
+    y = np.stack([plane, plane + far * wild], 1) + 0.01 * rng.standard_normal((n, 2))
+
+    both = local_slopes(around, points, y, [None, None], np.ones(2))
+    monkeypatch.setattr("lcbo.optimizer.slopes.WIDEST", 0)
+    near = local_slopes(around, points, y, [None, None], np.ones(2))
+
+    assert (both.std[0] < 0.5 * near.std[0]).all()
+    assert np.allclose(both.mean[0], [1.0, -2.0, 0.5], atol=2.5 * both.std[0].max())
+    assert np.array_equal(both.mean[1], near.mean[1])
+    assert np.array_equal(both.cov[1], near.cov[1])
+
+
 def test_a_missing_outcome_and_a_single_evaluation_are_ordinary():
     points, y = np.random.default_rng(2).uniform(size=(12, 3)), np.zeros((12, 2))
     y[:, 0], y[::2, 1] = points[:, 0], np.nan

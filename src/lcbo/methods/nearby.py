@@ -33,14 +33,18 @@ LEAST_NOISE = 1e-8  # variance of a standardized outcome: no coordinates shall w
 STEEPEST = 1.0 / UNIFORM_SPREAD  # slope of a variable that alone explains all the scatter of an outcome
 
 
-def nearest(u: Array, points: Array, outputs: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the evaluations to learn from, from near to far, and those of them that hyperparameters need."""
+def nearest(u: Array, points: Array, outputs: Array, times: int = 1) -> NDArray[np.intp]:
+    """Return the evaluations to learn from, from near to far, or some times as many."""
     each, least, most = NEAREST
     known = np.flatnonzero(~np.isnan(outputs).all(1))
     order = known[np.argsort(np.square(points[known] - u).sum(1), kind="stable")]
-    near: NDArray[np.intp] = order[: min(max(each * len(u), least), most)]
-    typical = np.unique(np.linspace(0, len(near) - 1, min(TYPICAL, len(near))).round().astype(int))
-    return near, near[typical]
+    near: NDArray[np.intp] = order[: times * min(max(each * len(u), least), most)]
+    return near
+
+
+def typical(count: int) -> NDArray[np.intp]:
+    """Return which of so many evaluations, from near to far, tell what hyperparameters need."""
+    return np.unique(np.linspace(0, count - 1, min(TYPICAL, count)).round().astype(int))
 
 
 class Nearby:
@@ -58,12 +62,13 @@ class Nearby:
     def __init__(
         self, u: Array, points: Array, outputs: Array, noise_var: Sequence[float | None], warp: Warp
     ) -> None:
-        near, typical = nearest(u, points, outputs)
+        near = nearest(u, points, outputs)
+        some = near[typical(len(near))]
         self._frame, scaling = Frame.around(warp, points[near]), Scaling.of(outputs[near])
         repeats = Repeats(tuple(noise_var))
         for point, y in zip(points, outputs, strict=True):
             repeats.add(point, y)
-        data = merge(self._frame.local(points[typical]), scaling.apply(outputs[typical]), CPU)
+        data = merge(self._frame.local(points[some]), scaling.apply(outputs[some]), CPU)
         scatter, dof = (to_tensor(a, data.u) for a in repeats.scatter(scaling.std))
         data = replace(data, scatter=scatter, dof=dof)
         least = [

@@ -6,6 +6,9 @@ evaluations nearest to it are modeled once more, each outcome beside a trend, wh
 every variable by itself, and in the coordinates that its own evidence prefers: a weight that is linear in the
 areas needs no bending, a deflection that goes like one over them does.
 
+How many evaluations count as near is told by what they predict: twice as many where these predict the nearest
+ones better, each left out. A weight that is linear gains by every one of them, a stress does not.
+
 Slopes of the limits are shrunk to what they have in common, as far as the evidence says (`beside_trend`): the
 multipliers are found by regression on them, and noise in a regressor makes its coefficient too small. Slopes
 of the objective, which stand on the other side, are not.
@@ -23,11 +26,11 @@ from torch import Tensor
 
 from lcbo.methods.lcbo.evidence import COARSE
 from lcbo.methods.lcbo.frame import Frame, Warp
-from lcbo.methods.nearby import KERNEL, LEAST_NOISE, STEEPEST, nearest
+from lcbo.methods.nearby import KERNEL, LEAST_NOISE, STEEPEST, nearest, typical
 from lcbo.models.border import CPU, to_array, to_tensor
-from lcbo.models.builder import WindowBuilder
+from lcbo.models.builder import Model, WindowBuilder
 from lcbo.models.data import Data, merge
-from lcbo.models.fits.trend import beside_trend, trend_columns
+from lcbo.models.fits.trend import PlanedGP, beside_trend, trend_columns
 from lcbo.models.gp import BatchedGP
 from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.repeats import Repeats
@@ -36,6 +39,8 @@ from lcbo.types import Array
 
 POWERS = 1.0, 1 / 3, 1 / 2, 2.0, 3.0  # of coordinates, the straight ones first
 DECISIVE = 3.0  # nats that anything has to gain over a plane in straight coordinates; bends one each more
+WIDEST = 1000  # evaluations: more are not tried
+JUDGES = 100  # of the nearest points that tell which window predicts better
 AT_BOUND = 1e-2  # of the cube: a variable so near to its bound is not like others, its slope holds it there
 
 
@@ -77,53 +82,16 @@ def local_slopes(
         noise_var: per output the known noise variance, or ``None``.
         scale: ``B``, what the slopes are divided by: squares of user units could overflow.
     """
-    near, typical = nearest(u, points, outputs)
-    scaling, repeats = Scaling.of(outputs[near]), Repeats(tuple(noise_var))
+    repeats = Repeats(tuple(noise_var))
     for point, y in zip(points, outputs, strict=True):
         repeats.add(point, y)
-    scatter, dof = repeats.scatter(scaling.std)
-    least = [
-        max((v or 0.0) / s / s, LEAST_NOISE) for v, s in zip(noise_var, scaling.std.tolist(), strict=True)
-    ]
-    many = 2 * (1 + len(u)) <= len(typical)
-    alike = (u > AT_BOUND) & (u < 1.0 - AT_BOUND) & (np.arange(len(least))[:, None] > 0) & many
-    candidates = []
-    for power in POWERS:
-        frame = Frame.around(Warp.alike(power, len(u)), points[near])
-        data = merge(frame.local(points[typical]), scaling.apply(outputs[typical]), CPU)
-        data = replace(data, scatter=to_tensor(scatter, data.u), dof=to_tensor(dof, data.u))
-        at, known = to_tensor(frame.local(u), data.u), int((data.count > 0.0).sum(1).min())
-        for order in (1, 2):
-            few = 2 * (1 + order * len(u)) > known
-            if few and order == 2:
-                continue
-            columns = None if few else trend_columns(data.u - at, order)
-            fit = COARSE.posterior(data, KERNEL, least, None, columns)
-            evidence = to_array(fit.evidence) if few else _evidence(data, fit.hyper, at, order, alike)
-            evidence = evidence - (len(u) if order == 2 else 0)
-            candidates.append(_Candidate(frame, order, fit.hyper, evidence))
-    mean, cov = np.zeros((len(least), len(u))), np.zeros((len(least), len(u), len(u)))
-    bends = np.zeros_like(cov)
-    candidates[0].evidence[:] += DECISIVE
-    for row, best in enumerate(np.argmax([candidate.evidence for candidate in candidates], axis=0)):
-        frame, rows = candidates[best].frame, np.array([row])
-        builder = WindowBuilder(
-            candidates[best].hyper.outputs(rows),
-            None,
-            standardize=True,
-            average_repeats=False,
-            noise_var=(None,),
-        )
-        model = builder.build(frame.local(points[near]), outputs[np.ix_(near, rows)], repeats, refit=False)
-        at = to_tensor(frame.local(u), model.gp.u)
-        found = beside_trend(model.gp, at, candidates[best].order, alike[row], STEEPEST)
-        unit, turn = model.scaling.std[0] / scale[row], frame.warp.slope(u) / frame.width
-        slope = to_array(found.gradient)
-        mean[row] = unit * slope * turn
-        cov[row] = unit**2 * to_array(found.gradient_cov) * turn * turn[:, None]
-        bends[row] = to_array(found.hessian) * turn * turn[:, None]
-        bends[row] += np.diag(slope * frame.warp.bend(u) / frame.width)
-        bends[row] *= unit
+    windows = [nearest(u, points, outputs), nearest(u, points, outputs, times=2)]
+    if len(windows[1]) == len(windows[0]) or len(windows[1]) > WIDEST:
+        windows.pop()
+    seen = [_views(u, points[near], outputs[near], noise_var, repeats) for near in windows]
+    best = seen[0] if len(seen) == 1 else [max(pair, key=_View.foresight) for pair in zip(*seen, strict=True)]
+    found = [view.slopes(u, unit) for view, unit in zip(best, scale.tolist(), strict=True)]
+    mean, cov, bends = (np.array(part) for part in zip(*found, strict=True))
     return Slopes(u, mean, cov, bends, scale)
 
 
@@ -135,6 +103,79 @@ class _Candidate:
     order: int
     hyper: Hyperparameters
     evidence: Array
+
+
+@dataclass(frozen=True)
+class _View:
+    """The model of one output from the evaluations of a window, in the coordinates its evidence prefers.
+
+    Attributes:
+        frame: the coordinates.
+        order: of the trend.
+        alike: ``d``, which variables have slopes alike.
+        model: its points go from near to far.
+    """
+
+    frame: Frame
+    order: int
+    alike: NDArray[np.bool_]
+    model: Model
+
+    def foresight(self) -> float:
+        """Return the mean log density of the nearest observations, each as all others predict it."""
+        left_out = PlanedGP(self.model.gp, STEEPEST).leave_one_out()
+        error, var = (to_array(part)[0, :JUDGES] for part in (left_out.error, left_out.var + left_out.noise))
+        density = -0.5 * (np.square(error) / var + np.log(var))
+        return float(np.nanmean(density) - np.log(self.model.scaling.std[0]))
+
+    def slopes(self, u: Array, scale: float) -> tuple[Array, Array, Array]:
+        """Return mean and covariance of the slopes at a point and the second derivatives, as in `Slopes`."""
+        at = to_tensor(self.frame.local(u), self.model.gp.u)
+        found = beside_trend(self.model.gp, at, self.order, self.alike, STEEPEST)
+        unit, turn = self.model.scaling.std[0] / scale, self.frame.warp.slope(u) / self.frame.width
+        slope = to_array(found.gradient)
+        bends = to_array(found.hessian) * turn * turn[:, None]
+        bends += np.diag(slope * self.frame.warp.bend(u) / self.frame.width)
+        cov = unit**2 * to_array(found.gradient_cov) * turn * turn[:, None]
+        return unit * slope * turn, cov, unit * bends
+
+
+def _views(
+    u: Array, points: Array, outputs: Array, noise_var: Sequence[float | None], repeats: Repeats
+) -> list[_View]:
+    """Return the model of every output from the evaluations of a window, which go from near to far."""
+    some, scaling = typical(len(points)), Scaling.of(outputs)
+    scatter, dof = repeats.scatter(scaling.std)
+    least = [
+        max((v or 0.0) / s / s, LEAST_NOISE) for v, s in zip(noise_var, scaling.std.tolist(), strict=True)
+    ]
+    many = 2 * (1 + len(u)) <= len(some)
+    alike = (u > AT_BOUND) & (u < 1.0 - AT_BOUND) & (np.arange(len(least))[:, None] > 0) & many
+    candidates = []
+    for power in POWERS:
+        frame = Frame.around(Warp.alike(power, len(u)), points)
+        data = merge(frame.local(points[some]), scaling.apply(outputs[some]), CPU)
+        data = replace(data, scatter=to_tensor(scatter, data.u), dof=to_tensor(dof, data.u))
+        at, known = to_tensor(frame.local(u), data.u), int((data.count > 0.0).sum(1).min())
+        for order in (1, 2):
+            few = 2 * (1 + order * len(u)) > known
+            if few and order == 2:
+                continue
+            columns = None if few else trend_columns(data.u - at, order)
+            fit = COARSE.posterior(data, KERNEL, least, None, columns)
+            evidence = to_array(fit.evidence) if few else _evidence(data, fit.hyper, at, order, alike)
+            evidence = evidence - (len(u) if order == 2 else 0)
+            candidates.append(_Candidate(frame, order, fit.hyper, evidence))
+    candidates[0].evidence[:] += DECISIVE
+    views = []
+    for row, best in enumerate(np.argmax([candidate.evidence for candidate in candidates], axis=0)):
+        chosen, rows = candidates[best], np.array([row])
+        builder = WindowBuilder(
+            chosen.hyper.outputs(rows), None, standardize=True, average_repeats=False, noise_var=(None,)
+        )
+        model = builder.build(chosen.frame.local(points), outputs[:, rows], repeats, refit=False)
+        views.append(_View(chosen.frame, chosen.order, alike[row], model))
+    return views
 
 
 def _evidence(data: Data, hyper: Hyperparameters, at: Tensor, order: int, alike: NDArray[np.bool_]) -> Array:
