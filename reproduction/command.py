@@ -28,6 +28,7 @@ def run(
     only: Only = [],  # noqa: B006  typer needs the list
     root: Root = None,
     quick: Quick = False,
+    device: Annotated[str, typer.Option(help="Where the models compute, cpu or cuda.")] = "cpu",
 ) -> None:
     """Run what is missing, in the order of plan.txt; stop and start it at any moment.
 
@@ -39,7 +40,7 @@ def run(
     from reproduction.harness.runner import Places
 
     console = Console()
-    named = planned([Places.of(spec, root=root, quick=quick) for spec in specs])
+    named = planned([Places.of(spec, root=root, quick=quick, device=device) for spec in specs])
     runs = [run for name, run in named if not only or any(part in name for part in only)]
     begun = time.monotonic()
     progress = compare(runs, jobs=jobs or available_cores(), console=console)

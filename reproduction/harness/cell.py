@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from lcbo.compare.comparison import run_to_end, write_result
 from lcbo.compare.score import best_feasible, checkpoints, first_feasible, rounded
@@ -20,20 +21,32 @@ from reproduction.harness.spec import Cell
 from reproduction.harness.truth import Truth
 
 
-def run_cell(cell: Cell, store: Path, result: Path) -> dict[str, Any]:
+def run_cell(cell: Cell, store: Path, result: Path, device: str = "cpu") -> dict[str, Any]:
     """Run or finish one cell and return what it wrote to ``result``.
 
     The run goes on from ``store`` if that exists. The function is evaluated without noise once per point;
     the noise of evaluation i is that of the problem's noisy view, whatever the method.
+
+    Args:
+        cell: the run.
+        store: its file while it runs.
+        result: the file of its result.
+        device: where its models compute.
     """
     truth = Truth(cell.task.benchmark(cell.seed), cell.task.noise, cell.seed)
     store.parent.mkdir(parents=True, exist_ok=True)
     options = cell.options(truth.benchmark)
     with begun_or_continued(
-        truth.problem, store, method=cell.entry.method, budget=cell.budget, rng=cell.seed, options=options
+        truth.problem,
+        store,
+        method=cell.entry.method,
+        budget=cell.budget,
+        rng=cell.seed,
+        options=options,
+        device=device,
     ) as optimizer:
         kept = run_to_end(optimizer, at_checkpoint=_recommended)
-        summary = _summary(cell, optimizer, truth, kept)
+        summary = {**_summary(cell, optimizer, truth, kept), "machine": machine(device)}
     write_result(result, summary)
     return summary
 
@@ -64,7 +77,6 @@ def _summary(cell: Cell, optimizer: Optimizer, truth: Truth, kept: dict[str, Any
         "seconds": round(kept["seconds"], 1),
         "versions": versions(),
         "commit": commit(),
-        "machine": machine(),
     }
 
 
@@ -102,12 +114,13 @@ def commit() -> str | None:
     return done.stdout.strip()
 
 
-def machine() -> str:
-    """Return the processor's name and the number of cores."""
+def machine(device: str = "cpu") -> str:
+    """Return the processor's name, the number of cores, and the accelerator that had the models."""
     name = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         name = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         pass
-    return f"{name}, {os.cpu_count()} cores"
+    words = f"{name}, {os.cpu_count()} cores"
+    return words if device == "cpu" else f"{words}, {torch.cuda.get_device_name(device)}"

@@ -24,19 +24,23 @@ class Places:
         results: folder of the finished runs, one JSON file each; kept in the repository.
         work: folder of the runs in progress and their logs; not kept.
         quick: whether the ``[quick]`` table of the spec applies.
+        device: where the models compute.
     """
 
     spec: Path
     results: Path
     work: Path
     quick: bool = False
+    device: str = "cpu"
 
     @classmethod
-    def of(cls, spec: str | Path, *, root: str | Path | None = None, quick: bool = False) -> Places:
+    def of(
+        cls, spec: str | Path, *, root: str | Path | None = None, quick: bool = False, device: str = "cpu"
+    ) -> Places:
         """Return the usual places: ``results/`` and ``work/`` beside the spec, or under ``root``."""
         path = Path(spec)
         root = path.parent if root is None else Path(root)
-        return cls(path, root / RESULTS / path.stem, root / "work" / path.stem, quick)
+        return cls(path, root / RESULTS / path.stem, root / "work" / path.stem, quick, device)
 
     def read(self) -> Spec:
         """Return the experiment."""
@@ -56,7 +60,8 @@ class Places:
 
     def _planned(self, cell: Cell) -> PlannedRun:
         store, result = self.store(cell), self.result(cell)
-        command = ["-m", "reproduction.harness.runner", str(self.spec), cell.name, str(store), str(result)]
+        files = str(store), str(result)
+        command = ["-m", "reproduction.harness.runner", str(self.spec), cell.name, *files, self.device]
         return PlannedRun(
             task=cell.task.name,
             label=cell.entry.label,
@@ -69,14 +74,15 @@ class Places:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run one cell in its own process: ``SPEC CELL STORE RESULT [--quick]``."""
-    spec, name, store, result, *rest = arguments
+    """Run one cell in its own process: ``SPEC CELL STORE RESULT DEVICE [--quick]``."""
+    spec, name, store, result, device, *rest = arguments
     cell = {cell.name: cell for cell in read_spec(spec, quick="--quick" in rest).cells()}[name]
 
     def work() -> None:
         if cell.entry.method not in registry.names():
             raise ImportError(f"there is no method {cell.entry.method!r}")  # skipped, as is a missing extra
-        run_cell(cell, Path(store), Path(result))
+        modeled = registry.has_model(registry.spec(cell.entry.method))
+        run_cell(cell, Path(store), Path(result), device if modeled else "cpu")
 
     run_in_process(work)
 

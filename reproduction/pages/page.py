@@ -266,7 +266,8 @@ def _runs(results: Results) -> list[str]:
     hours = float(results.runs["seconds"].sum()) / 3600.0
     lines.append(
         f"\n{done} of {wanted} runs are done; the methods used {hours:.1f} hours of processor time, one "
-        "thread per run, evaluations not counted. What comes next: `reproduction/plan.txt`.\n"
+        "thread per run, evaluations not counted. Where a machine names a GPU, it had the models "
+        "(`--device cuda`). What comes next: `reproduction/plan.txt`.\n"
     )
     versions = [", ".join(f"{name} {v[name]}" for name in v) for v in results.runs["versions"]]
     for kind, texts in (("machine", list(results.runs["machine"])), ("versions", versions)):

@@ -92,6 +92,14 @@ def test_killed_and_resumed_experiment_has_the_table_of_an_uninterrupted_one(tmp
     pd.testing.assert_frame_equal(table(places), table(whole))
 
 
+def test_only_runs_with_a_model_are_made_on_another_device(tmp_path):
+    entries = {"cobyla": 'tasks = ["draw"]', "lcbo": 'tasks = ["draw"]'}
+    places = Places.of(write_spec(tmp_path, entries), device="cuda:99")
+    progress = compare(places.planned(places.read().cells()), jobs=2, poll=0.02)
+    assert [run.name for run in progress.done] == ["draw/cobyla/0"]
+    assert "cuda:99" in progress.failed["draw/lcbo/0"]
+
+
 def test_finished_runs_are_left_alone(tmp_path):
     places = Places.of(write_spec(tmp_path, {"cobyla": "seeds = 2"}))
     cells = places.read().cells()

@@ -141,6 +141,11 @@ def spec(name: str) -> MethodSpec:
     return _SPECS[name]
 
 
+def has_model(entry: MethodSpec) -> bool:
+    """Return whether a method models the outcomes, and can do so on any device."""
+    return entry.options_class is None or issubclass(entry.options_class, ModelOptions)
+
+
 def make(name: str | MethodSpec, setup: Setup, options: Mapping[str, Any] | None = None) -> Method:
     """Build a method by name or from its entry; refuse unknown options and equalities it cannot treat."""
     entry = name if isinstance(name, MethodSpec) else spec(name)
@@ -152,7 +157,6 @@ def make(name: str | MethodSpec, setup: Setup, options: Mapping[str, Any] | None
     if not entry.supports_equality and setup.terms.equality.any():
         able = ", ".join(other.name for other in _SPECS.values() if other.supports_equality)
         raise ArgumentError("method", f"one that treats equality constraints: {able}", repr(entry.name))
-    modelless = entry.options_class is not None and not issubclass(entry.options_class, ModelOptions)
-    if modelless and setup.device != "cpu":
+    if setup.device != "cpu" and not has_model(entry):
         raise ArgumentError("device", f"'cpu' with {entry.name}, which has no model", repr(setup.device))
     return entry.build(setup, given)
