@@ -13,7 +13,16 @@ from lcbo.compare.score import Spread
 from reproduction.claims.comparisons import ends_below
 from reproduction.claims.metrics import BASELINES, READINGS, STRONGER, strongest
 from reproduction.claims.paper import CLAIMS, REAL, SYNTHETIC, Judged, judge, judge_all
-from reproduction.claims.statistics import AGREE, CONTRADICTED, UNDECIDED, Check, Comparison, Count, verdict
+from reproduction.claims.statistics import (
+    AGREE,
+    CONTRADICTED,
+    LEAST,
+    UNDECIDED,
+    Check,
+    Comparison,
+    Count,
+    verdict,
+)
 from reproduction.claims.wording import effect, number, seen, spread
 from reproduction.figures.appearance import view
 from reproduction.harness.results import Results
@@ -91,20 +100,27 @@ OVERVIEW = (
 
 def _five_lines(results: Results, judged: Sequence[Judged], theory: Sequence[TheoryClaim]) -> list[str]:
     code, text = READINGS
-    words = [one.verdict(reading) for one in judged for reading in one.checks if one.claim in CLAIMS]
-    words += [one.verdict for one in theory]
+    claimed = [checks for one in judged if one.claim in CLAIMS for checks in one.checks.values()]
+    words = [*map(verdict, claimed), *(one.verdict for one in theory)]
     counts = {word: words.count(word) for word in (AGREE, CONTRADICTED, UNDECIDED)}
-    tasks = {word: [view(t).title for t in TASKS if _on_task(judged, t, code) == word] for word in counts}
+    short = sum(verdict(checks) == UNDECIDED and _too_few(checks) for checks in claimed)
+    on = {task: _on_task(judged, task, code) for task in TASKS}
+    tasks = {word: [task for task in TASKS if verdict(on[task]) == word] for word in counts}
+    few = [task for task in tasks[UNDECIDED] if _too_few(on[task])]
+    level = [task for task in tasks[UNDECIDED] if task not in few]
     between = [(task, _readings_differ(results, task)) for task in REAL]
     done, wanted = int(results.cells["done"].sum()), int(results.cells["wanted"].sum())
     own = [(task, ends_below(results, task, DEFAULT, code)) for task in REAL]
     return [
         "1. **Does LCBO work?** Its authors' code, against the strongest of the paper's four rivals on the "
         f"real tasks: {leads_over_strongest(results, REAL, code)}.",
-        f"2. **Where?** Below all four rivals: {_names(tasks[AGREE])}; not below all four: "
-        f"{_names(tasks[CONTRADICTED])}; not decided yet: {_names(tasks[UNDECIDED])}.",
+        f"2. **Where?** Below all four rivals: {_names(tasks[AGREE])}; above one of them: "
+        f"{_names(tasks[CONTRADICTED])}; no difference shown to the strongest: {_names(level)}"
+        f"{f' ({leads_over_strongest(results, level, code)})' if level else ''}; "
+        f"too few runs: {_names(few)}.",
         f"3. **How sure?** {counts[AGREE]} verdicts agree with the paper, {counts[CONTRADICTED]} contradict "
-        f"it, {counts[UNDECIDED]} are undecided, most for lack of runs: {done} of {wanted} are done.",
+        f"it, {counts[UNDECIDED]} are undecided, {short} of them for lack of runs: {done} of {wanted} are "
+        "done.",
         f"4. **Which reading?** The code's (`{code}`) ends below the text's (`{text}`) by {_listed(between)} "
         "([why](readings.md)).",
         "5. **What should I use?** `lcbo` for problems of your own (here, against "
@@ -127,20 +143,24 @@ def _listed(pairs: Sequence[tuple[str, Comparison]]) -> str:
     return "; ".join(run) or "not all are run yet"
 
 
-def _names(titles: Sequence[str]) -> str:
-    return ", ".join(title.replace(",", "") for title in titles) or "none"
+def _names(tasks: Sequence[str]) -> str:
+    return ", ".join(view(task).title.replace(",", "") for task in tasks) or "none"
 
 
-def _on_task(judged: Sequence[Judged], task: str, reading: str) -> str:
-    """Return whether LCBO ends below all rivals on one task."""
-    found = [
+def _on_task(judged: Sequence[Judged], task: str, reading: str) -> list[Check]:
+    """Return the checks of whether LCBO ends below all rivals on one task."""
+    return [
         check
         for one in judged
         if one.claim.key in ("real-best", "synthetic-best")
         for check in one.checks[reading]
         if check.of.what.endswith(f" on {task}")
     ]
-    return verdict(found)
+
+
+def _too_few(checks: Sequence[Check]) -> bool:
+    """Return whether a check has fewer runs than anything is concluded from."""
+    return any(check.n < LEAST for check in checks)
 
 
 def _claims(judged: Sequence[Judged], theory: Sequence[TheoryClaim]) -> list[str]:
