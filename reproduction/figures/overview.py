@@ -43,7 +43,7 @@ def _draw(axes: Axes, results: Results, task: str) -> None:
         axes.axhline(known, color=INK, lw=0.8, ls=(0, (1, 2)), zorder=1)
         axes.annotate("best known", (0.0, known), xycoords=("axes fraction", "data"), xytext=(2, 2),
                       textcoords="offset points", fontsize=SIZE - 2, color=INK)  # fmt: skip
-    names = []
+    names, noted = [], False
     for place, label in enumerate(METHODS):
         values = results.values("main", task, label).to_numpy(dtype=np.float64)
         finite, color = values[np.isfinite(values)], style_of(label).color
@@ -54,10 +54,13 @@ def _draw(axes: Axes, results: Results, task: str) -> None:
         if math.isfinite(middle):
             axes.plot([place - 0.36, place + 0.36], [middle] * 2, color=color, lw=2.2, solid_capstyle="butt")
         if len(finite) < len(values):
-            lost = f"{len(values) - len(finite)} of {len(values)}\nnot feasible"
+            noted, lost = True, f"{len(values) - len(finite)} of {len(values)}\nnot feasible"
             axes.annotate(lost, (place, 0.97), xycoords=("data", "axes fraction"), ha="center", va="top",
                           fontsize=SIZE - 3, color=PALE)  # fmt: skip
     axes.set_xticks(
         range(len(METHODS)), names, fontsize=SIZE - 2, rotation=35, ha="right", rotation_mode="anchor"
     )
     axes.set_xlim(-0.6, len(METHODS) - 0.4)
+    if noted:  # above the dots
+        low, high = axes.get_ylim()
+        axes.set_ylim(low, high + 0.12 * (high - low))
