@@ -163,3 +163,8 @@ def test_observations_left_out_have_no_part_in_the_plane() -> None:
         assert float(left_out.var[0, j]) == pytest.approx(float(cov[0, 0]), rel=1e-3, abs=1e-4)
     assert torch.isnan(left_out.error[1]).tolist() == [j == 2 for j in range(len(y))]
     np.testing.assert_allclose(left_out.observed[0], y)
+    some = PlanedGP(gp, LARGEST).leave_one_out(3)
+    for part in ("error", "var", "noise", "observed"):
+        torch.testing.assert_close(
+            getattr(some, part), getattr(left_out, part)[:, :3], rtol=1e-10, atol=1e-10, equal_nan=True
+        )

@@ -98,7 +98,7 @@ def test_an_outcome_is_seen_from_as_far_as_its_evaluations_agree(monkeypatch):
     y = np.stack([plane, plane + far * wild], 1) + 0.01 * rng.standard_normal((n, 2))
 
     both = local_slopes(around, points, y, [None, None], np.ones(2))
-    monkeypatch.setattr("lcbo.optimizer.slopes.WIDEST", 0)
+    monkeypatch.setattr("lcbo.optimizer.slopes._View.foresight", lambda view: -len(view.model.gp.u))
     near = local_slopes(around, points, y, [None, None], np.ones(2))
 
     assert (both.std[0] < 0.5 * near.std[0]).all()

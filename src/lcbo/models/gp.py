@@ -195,17 +195,19 @@ class BatchedGP(FactoredGP):
         bend = phi2.squeeze(-1) * along.square() - phi1.squeeze(-1) * length2[:, None]
         return self.hyper.outputscale * (self.alpha * bend).sum(-1)
 
-    def leave_one_out(self) -> LeftOut:
-        """Every observation as predicted from all others.
+    def leave_one_out(self, first: int | None = None) -> LeftOut:
+        """Every observation, or some first ones, as predicted from all others.
 
         It takes the inverse covariance alone: with ``c = diag(K^-1)`` the error is ``alpha / c``, and its
         variance, the noise included, ``1 / c``.
         """
-        identity = torch.diag(self.u.new_ones(len(self.u)))
+        some = slice(first)
+        identity = torch.diag(self.u.new_ones(len(self.u)))[:, some]
         weight = self.whiten(identity.expand(len(self.alpha), -1, -1)).square().sum(-2)
+        alpha, noise = self.alpha[:, some], self.noise[:, some]
         return LeftOut(
-            error=(self.alpha / weight).masked_fill(~self.present, torch.nan),
-            var=(weight.reciprocal() - self.noise).clamp_min(0.0),
-            noise=self.noise,
-            observed=self.mean(self.u) + self.alpha * self.noise,
+            error=(alpha / weight).masked_fill(~self.present[:, some], torch.nan),
+            var=(weight.reciprocal() - noise).clamp_min(0.0),
+            noise=noise,
+            observed=self.mean(self.u[some]) + alpha * noise,
         )

@@ -39,7 +39,6 @@ from lcbo.types import Array
 
 POWERS = 1.0, 1 / 3, 1 / 2, 2.0, 3.0  # of coordinates, the straight ones first
 DECISIVE = 3.0  # nats that anything has to gain over a plane in straight coordinates; bends one each more
-WIDEST = 1000  # evaluations: more are not tried
 JUDGES = 100  # of the nearest points that tell which window predicts better
 AT_BOUND = 1e-2  # of the cube: a variable so near to its bound is not like others, its slope holds it there
 
@@ -86,7 +85,7 @@ def local_slopes(
     for point, y in zip(points, outputs, strict=True):
         repeats.add(point, y)
     windows = [nearest(u, points, outputs), nearest(u, points, outputs, times=2)]
-    if len(windows[1]) == len(windows[0]) or len(windows[1]) > WIDEST:
+    if len(windows[1]) == len(windows[0]):
         windows.pop()
     seen = [_views(u, points[near], outputs[near], noise_var, repeats) for near in windows]
     best = seen[0] if len(seen) == 1 else [max(pair, key=_View.foresight) for pair in zip(*seen, strict=True)]
@@ -123,8 +122,8 @@ class _View:
 
     def foresight(self) -> float:
         """Return the mean log density of the nearest observations, each as all others predict it."""
-        left_out = PlanedGP(self.model.gp, STEEPEST).leave_one_out()
-        error, var = (to_array(part)[0, :JUDGES] for part in (left_out.error, left_out.var + left_out.noise))
+        left_out = PlanedGP(self.model.gp, STEEPEST).leave_one_out(JUDGES)
+        error, var = (to_array(part)[0] for part in (left_out.error, left_out.var + left_out.noise))
         density = -0.5 * (np.square(error) / var + np.log(var))
         return float(np.nanmean(density) - np.log(self.model.scaling.std[0]))
 

@@ -140,14 +140,15 @@ class PlanedGP:
         mean = (slope.mT @ self.gp.alpha[..., None] + left.mT @ self._plane).squeeze(-1)
         return mean, self.gp.prior_gradient_cov(d) - tangent.mT @ tangent + self._doubt(left)
 
-    def leave_one_out(self) -> LeftOut:
-        """Every observation as predicted from all others, whose plane it has no part in either."""
-        alone, tilt = self.gp.leave_one_out(), self.gp.unwhiten(self._white)  # K^-1 H
+    def leave_one_out(self, first: int | None = None) -> LeftOut:
+        """Every observation, or some first ones, as predicted from all others, their plane included."""
+        some = slice(first)
+        alone, tilt = self.gp.leave_one_out(first), self.gp.unwhiten(self._white)[:, some]  # K^-1 H
         taken = torch.linalg.solve_triangular(self._factor, tilt.mT, upper=False).square().sum(-2)
         total = ((alone.var + alone.noise).reciprocal() - taken).clamp_min(1e-300).reciprocal()
-        alpha = self.gp.alpha - (tilt @ self._plane).squeeze(-1)
+        alpha = self.gp.alpha[:, some] - (tilt @ self._plane).squeeze(-1)
         return LeftOut(
-            error=(alpha * total).masked_fill(~self.gp.present, torch.nan),
+            error=(alpha * total).masked_fill(~self.gp.present[:, some], torch.nan),
             var=(total - alone.noise).clamp_min(0.0),
             noise=alone.noise,
             observed=alone.observed,
