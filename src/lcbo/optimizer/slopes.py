@@ -30,7 +30,7 @@ from lcbo.methods.nearby import KERNEL, LEAST_NOISE, STEEPEST, nearest, typical
 from lcbo.models.border import CPU, to_array, to_tensor
 from lcbo.models.builder import Model, WindowBuilder
 from lcbo.models.data import Data, merge
-from lcbo.models.fits.trend import PlanedGP, beside_trend, trend_columns
+from lcbo.models.fits.trend import Trend, beside_trend, trend_columns
 from lcbo.models.gp import BatchedGP
 from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.repeats import Repeats
@@ -110,32 +110,28 @@ class _View:
 
     Attributes:
         frame: the coordinates.
-        order: of the trend.
-        alike: ``d``, which variables have slopes alike.
         model: its points go from near to far.
+        trend: what it says at the point, beside a trend.
     """
 
     frame: Frame
-    order: int
-    alike: NDArray[np.bool_]
     model: Model
+    trend: Trend
 
     def foresight(self) -> float:
         """Return the mean log density of the nearest observations, each as all others predict it."""
-        left_out = PlanedGP(self.model.gp, STEEPEST).leave_one_out(JUDGES)
+        left_out = self.trend.left_out
         error, var = (to_array(part)[0] for part in (left_out.error, left_out.var + left_out.noise))
         density = -0.5 * (np.square(error) / var + np.log(var))
         return float(np.nanmean(density) - np.log(self.model.scaling.std[0]))
 
     def slopes(self, u: Array, scale: float) -> tuple[Array, Array, Array]:
         """Return mean and covariance of the slopes at a point and the second derivatives, as in `Slopes`."""
-        at = to_tensor(self.frame.local(u), self.model.gp.u)
-        found = beside_trend(self.model.gp, at, self.order, self.alike, STEEPEST)
         unit, turn = self.model.scaling.std[0] / scale, self.frame.warp.slope(u) / self.frame.width
-        slope = to_array(found.gradient)
-        bends = to_array(found.hessian) * turn * turn[:, None]
+        slope = to_array(self.trend.gradient)
+        bends = to_array(self.trend.hessian) * turn * turn[:, None]
         bends += np.diag(slope * self.frame.warp.bend(u) / self.frame.width)
-        cov = unit**2 * to_array(found.gradient_cov) * turn * turn[:, None]
+        cov = unit**2 * to_array(self.trend.gradient_cov) * turn * turn[:, None]
         return unit * slope * turn, cov, unit * bends
 
 
@@ -173,7 +169,9 @@ def _views(
             chosen.hyper.outputs(rows), None, standardize=True, average_repeats=False, noise_var=(None,)
         )
         model = builder.build(chosen.frame.local(points), outputs[:, rows], repeats, refit=False)
-        views.append(_View(chosen.frame, chosen.order, alike[row], model))
+        at = to_tensor(chosen.frame.local(u), model.gp.u)
+        trend = beside_trend(model.gp, at, chosen.order, alike[row], STEEPEST, JUDGES)
+        views.append(_View(chosen.frame, model, trend))
     return views
 
 

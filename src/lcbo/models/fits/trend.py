@@ -36,15 +36,19 @@ class Trend:
         gradient: ``d``.
         gradient_cov: ``d x d``.
         hessian: ``d x d``, of the mean.
+        left_out: the first observations as predicted from all others.
     """
 
     evidence: float
     gradient: Tensor
     gradient_cov: Tensor
     hessian: Tensor
+    left_out: LeftOut
 
 
-def beside_trend(gp: BatchedGP, u: Tensor, order: int, alike: NDArray[np.bool_], largest: float) -> Trend:
+def beside_trend(
+    gp: BatchedGP, u: Tensor, order: int, alike: NDArray[np.bool_], largest: float, judges: int = 0
+) -> Trend:
     """Return the posterior with a trend of slopes, and of bends where ``order`` is 2.
 
     The constant has a flat prior. A slope is normal around 0 with deviation ``largest``; slopes of variables
@@ -64,6 +68,7 @@ def beside_trend(gp: BatchedGP, u: Tensor, order: int, alike: NDArray[np.bool_],
         order: 1 or 2.
         alike: ``d``, which variables are.
         largest: deviation of the slopes.
+        judges: how many observations to leave out.
     """
     d = len(u)
     columns = trend_columns(gp.u - u, order) * gp.present[0, :, None]
@@ -96,11 +101,14 @@ def beside_trend(gp: BatchedGP, u: Tensor, order: int, alike: NDArray[np.bool_],
     rest.alpha = gp.alpha - gp.unwhiten((white @ trend)[None, :, None]).squeeze(-1)
     left = torch.diag(u.new_ones(len(known)))[:, 1 : d + 1] - white.T @ tangent
     hessian = rest.mean_hessian(u)[0]
+    some = torch.diag(u.new_ones(len(white)))[:, :judges]
+    tilt = gp.whiten(some[None]).mT @ white  # the first rows of K^-1 H
     return Trend(
         evidence=float(torch.logsumexp(evidence, 0) - np.log(len(spreads)) + process),
         gradient=rest.alpha[0] @ slope[0] + trend[1 : d + 1],
         gradient_cov=gp.prior_gradient_cov(d)[0] - tangent.T @ tangent + left.T @ cov @ left,
         hessian=hessian + torch.diag(2.0 * trend[d + 1 :]) if order == 2 else hessian,
+        left_out=_left_out(gp, rest.alpha, ((tilt @ cov) * tilt).sum(-1), judges),
     )
 
 
@@ -140,24 +148,35 @@ class PlanedGP:
         mean = (slope.mT @ self.gp.alpha[..., None] + left.mT @ self._plane).squeeze(-1)
         return mean, self.gp.prior_gradient_cov(d) - tangent.mT @ tangent + self._doubt(left)
 
-    def leave_one_out(self, first: int | None = None) -> LeftOut:
-        """Every observation, or some first ones, as predicted from all others, their plane included."""
-        some = slice(first)
-        alone, tilt = self.gp.leave_one_out(first), self.gp.unwhiten(self._white)[:, some]  # K^-1 H
+    def leave_one_out(self) -> LeftOut:
+        """Every observation as predicted from all others, whose plane it has no part in either."""
+        tilt = self.gp.unwhiten(self._white)  # K^-1 H
         taken = torch.linalg.solve_triangular(self._factor, tilt.mT, upper=False).square().sum(-2)
-        total = ((alone.var + alone.noise).reciprocal() - taken).clamp_min(1e-300).reciprocal()
-        alpha = self.gp.alpha[:, some] - (tilt @ self._plane).squeeze(-1)
-        return LeftOut(
-            error=(alpha * total).masked_fill(~self.gp.present[:, some], torch.nan),
-            var=(total - alone.noise).clamp_min(0.0),
-            noise=alone.noise,
-            observed=alone.observed,
-        )
+        return _left_out(self.gp, self.gp.alpha - (tilt @ self._plane).squeeze(-1), taken)
 
     def _doubt(self, left: Tensor) -> Tensor:
         """What the plane's uncertainty adds to a covariance: ``R^T A^-1 R``."""
         white: Tensor = torch.linalg.solve_triangular(self._factor, left, upper=False)
         return white.mT @ white
+
+
+def _left_out(gp: BatchedGP, alpha: Tensor, taken: Tensor, first: int | None = None) -> LeftOut:
+    """Return the first observations as predicted from all others, whose trend they have no part in either.
+
+    Args:
+        gp: the processes.
+        alpha: ``B x n``, ``K^-1`` times what the trend leaves over.
+        taken: ``B x first``, what the trend takes from the diagonal of ``K^-1``.
+        first: how many observations, all by default.
+    """
+    alone, some = gp.leave_one_out(first), slice(first)
+    total = ((alone.var + alone.noise).reciprocal() - taken).clamp_min(1e-300).reciprocal()
+    return LeftOut(
+        error=(alpha[:, some] * total).masked_fill(~gp.present[:, some], torch.nan),
+        var=(total - alone.noise).clamp_min(0.0),
+        noise=alone.noise,
+        observed=alone.observed,
+    )
 
 
 def _precision(spreads: Tensor, largest: float, alike: NDArray[np.bool_]) -> tuple[Tensor, Tensor]:
