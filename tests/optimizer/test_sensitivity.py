@@ -89,22 +89,45 @@ def test_slopes_of_a_curved_function_lie_within_their_errors(bent):
     assert np.median(errors) < 4.0 * sd / (0.15 * np.sqrt(90))
 
 
-def test_an_outcome_is_seen_from_as_far_as_its_evaluations_agree(monkeypatch):
-    rng = np.random.default_rng(3)
-    around, n = np.array([0.5, 0.4, 0.6]), 120  # the nearest 60, or twice as many
-    points = np.clip(around + np.repeat([0.02, 0.2], n // 2)[:, None] * rng.standard_normal((n, 3)), 0, 1)
-    plane, wild = points @ [1.0, -2.0, 0.5], 0.3 * np.sin(60.0 * points).sum(1)
-    far = np.square(points - around).sum(1) > 0.08**2
-    y = np.stack([plane, plane + far * wild], 1) + 0.01 * rng.standard_normal((n, 2))
+def near_and_far(d, rng):
+    """Points around the middle, the 20 d nearest of them close by, and from near to far."""
+    away = np.repeat([0.02, 0.2], 20 * d)[:, None] * rng.standard_normal((40 * d, d))
+    points = np.clip(0.5 + away, 0, 1)
+    return points[np.argsort(np.square(points - 0.5).sum(1))]
 
-    both = local_slopes(around, points, y, [None, None], np.ones(2))
-    monkeypatch.setattr("lcbo.optimizer.slopes._View.foresight", lambda view: -len(view.model.gp.u))
-    near = local_slopes(around, points, y, [None, None], np.ones(2))
+
+def test_an_outcome_is_seen_from_as_far_as_its_evaluations_agree(monkeypatch):
+    rng, d = np.random.default_rng(3), 10
+    points, slope = near_and_far(d, rng), np.linspace(-2.0, 1.0, d)
+    wild = np.where(np.arange(len(points)) < 20 * d, 0.0, 0.3 * np.sin(60.0 * points).sum(1))
+    y = np.stack([points @ slope, points @ slope + wild], 1) + 0.01 * rng.standard_normal((len(points), 2))
+
+    both = local_slopes(np.full(d, 0.5), points, y, [None, None], np.ones(2))
+    monkeypatch.setattr("lcbo.optimizer.slopes._View.foresight", lambda _: 0.0)  # of equals the near one
+    near = local_slopes(np.full(d, 0.5), points, y, [None, None], np.ones(2))
 
     assert (both.std[0] < 0.5 * near.std[0]).all()
-    assert np.allclose(both.mean[0], [1.0, -2.0, 0.5], atol=2.5 * both.std[0].max())
+    assert np.allclose(both.mean[0], slope, atol=3.0 * both.std[0].max())
     assert np.array_equal(both.mean[1], near.mean[1])
     assert np.array_equal(both.cov[1], near.cov[1])
+
+
+def test_an_outcome_that_is_missing_nearby_has_slopes_from_where_it_is_not():
+    rng, d = np.random.default_rng(4), 10
+    points, slope = near_and_far(d, rng), np.linspace(-2.0, 1.0, d)
+    y = np.stack([points @ slope, points @ slope], 1) + 1e-3 * rng.standard_normal((len(points), 2))
+    y[:150, 1] = np.nan  # all that could judge a window
+    slopes = local_slopes(np.full(d, 0.5), points, y, [None, None], np.ones(2))
+    assert (np.abs(slopes.mean - slope) <= 4.0 * slopes.std).all()
+    assert (slopes.std < 1.0).all()
+
+
+def test_repeats_of_one_point_say_nothing_of_slopes():
+    point = np.array([0.5, 0.4])
+    y = np.random.default_rng(5).standard_normal((200, 1))
+    slopes = local_slopes(point, np.tile(point, (200, 1)), y, [None], np.ones(1))
+    assert np.isfinite(slopes.mean).all()
+    assert (slopes.std > 1.0).all()
 
 
 def test_a_missing_outcome_and_a_single_evaluation_are_ordinary():

@@ -7,7 +7,8 @@ every variable by itself, and in the coordinates that its own evidence prefers: 
 areas needs no bending, a deflection that goes like one over them does.
 
 How many evaluations count as near is told by what they predict: twice as many where these predict the nearest
-ones better, each left out. A weight that is linear gains by every one of them, a stress does not.
+ones better, each left out. A weight that is linear gains by every one of them, a stress does not. With few
+variables the near ones are too few to judge it.
 
 Slopes of the limits are shrunk to what they have in common, as far as the evidence says (`beside_trend`): the
 multipliers are found by regression on them, and noise in a regressor makes its coefficient too small. Slopes
@@ -28,7 +29,7 @@ from lcbo.methods.lcbo.evidence import COARSE
 from lcbo.methods.lcbo.frame import Frame, Warp
 from lcbo.methods.nearby import KERNEL, LEAST_NOISE, STEEPEST, nearest, typical
 from lcbo.models.border import CPU, to_array, to_tensor
-from lcbo.models.builder import Model, WindowBuilder
+from lcbo.models.builder import WindowBuilder
 from lcbo.models.data import Data, merge
 from lcbo.models.fits.trend import Trend, beside_trend, trend_columns
 from lcbo.models.gp import BatchedGP
@@ -39,7 +40,7 @@ from lcbo.types import Array
 
 POWERS = 1.0, 1 / 3, 1 / 2, 2.0, 3.0  # of coordinates, the straight ones first
 DECISIVE = 3.0  # nats that anything has to gain over a plane in straight coordinates; bends one each more
-JUDGES = 100  # of the nearest points that tell which window predicts better
+JUDGES = 100  # of the nearest points tell which window predicts better; the near one has twice as many
 AT_BOUND = 1e-2  # of the cube: a variable so near to its bound is not like others, its slope holds it there
 
 
@@ -85,7 +86,8 @@ def local_slopes(
     for point, y in zip(points, outputs, strict=True):
         repeats.add(point, y)
     windows = [nearest(u, points, outputs), nearest(u, points, outputs, times=2)]
-    if len(windows[1]) == len(windows[0]):
+    inside = len(np.unique(points[windows[0]], axis=0)) >= 2 * JUDGES
+    if not inside or len(windows[1]) == len(windows[0]):
         windows.pop()
     seen = [_views(u, points[near], outputs[near], noise_var, repeats) for near in windows]
     best = seen[0] if len(seen) == 1 else [max(pair, key=_View.foresight) for pair in zip(*seen, strict=True)]
@@ -110,24 +112,28 @@ class _View:
 
     Attributes:
         frame: the coordinates.
-        model: its points go from near to far.
+        unit: of the output, in user units.
         trend: what it says at the point, beside a trend.
     """
 
     frame: Frame
-    model: Model
+    unit: float
     trend: Trend
 
     def foresight(self) -> float:
         """Return the mean log density of the nearest observations, each as all others predict it."""
         left_out = self.trend.left_out
+        assert left_out is not None
         error, var = (to_array(part)[0] for part in (left_out.error, left_out.var + left_out.noise))
-        density = -0.5 * (np.square(error) / var + np.log(var))
-        return float(np.nanmean(density) - np.log(self.model.scaling.std[0]))
+        known = ~np.isnan(error)
+        if not known.any():
+            return -np.inf
+        density = -0.5 * (np.square(error[known]) / var[known] + np.log(var[known]))
+        return float(density.mean() - np.log(self.unit))
 
     def slopes(self, u: Array, scale: float) -> tuple[Array, Array, Array]:
         """Return mean and covariance of the slopes at a point and the second derivatives, as in `Slopes`."""
-        unit, turn = self.model.scaling.std[0] / scale, self.frame.warp.slope(u) / self.frame.width
+        unit, turn = self.unit / scale, self.frame.warp.slope(u) / self.frame.width
         slope = to_array(self.trend.gradient)
         bends = to_array(self.trend.hessian) * turn * turn[:, None]
         bends += np.diag(slope * self.frame.warp.bend(u) / self.frame.width)
@@ -136,7 +142,11 @@ class _View:
 
 
 def _views(
-    u: Array, points: Array, outputs: Array, noise_var: Sequence[float | None], repeats: Repeats
+    u: Array,
+    points: Array,
+    outputs: Array,
+    noise_var: Sequence[float | None],
+    repeats: Repeats,
 ) -> list[_View]:
     """Return the model of every output from the evaluations of a window, which go from near to far."""
     some, scaling = typical(len(points)), Scaling.of(outputs)
@@ -171,7 +181,7 @@ def _views(
         model = builder.build(chosen.frame.local(points), outputs[:, rows], repeats, refit=False)
         at = to_tensor(chosen.frame.local(u), model.gp.u)
         trend = beside_trend(model.gp, at, chosen.order, alike[row], STEEPEST, JUDGES)
-        views.append(_View(chosen.frame, model, trend))
+        views.append(_View(chosen.frame, float(model.scaling.std[0]), trend))
     return views
 
 

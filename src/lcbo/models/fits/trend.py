@@ -19,6 +19,7 @@ from lcbo.linalg import cholesky
 from lcbo.models.border import to_tensor
 from lcbo.models.gp import BatchedGP, LeftOut
 
+LEAST_LEFT = 1e-14  # of an observation's weight; what is less is rounding, where no other tells the trend
 SPREADS = np.geomspace(1e-3, 1.0, 7)  # by how much bends differ from each other, over the largest one
 
 
@@ -36,14 +37,14 @@ class Trend:
         gradient: ``d``.
         gradient_cov: ``d x d``.
         hessian: ``d x d``, of the mean.
-        left_out: the first observations as predicted from all others.
+        left_out: the first observations as predicted from all others, where they are asked for.
     """
 
     evidence: float
     gradient: Tensor
     gradient_cov: Tensor
     hessian: Tensor
-    left_out: LeftOut
+    left_out: LeftOut | None
 
 
 def beside_trend(
@@ -101,14 +102,17 @@ def beside_trend(
     rest.alpha = gp.alpha - gp.unwhiten((white @ trend)[None, :, None]).squeeze(-1)
     left = torch.diag(u.new_ones(len(known)))[:, 1 : d + 1] - white.T @ tangent
     hessian = rest.mean_hessian(u)[0]
-    some = torch.diag(u.new_ones(len(white)))[:, :judges]
-    tilt = gp.whiten(some[None]).mT @ white  # the first rows of K^-1 H
+    left_out = None
+    if judges:
+        some = torch.diag(u.new_ones(len(white)))[:, :judges]
+        tilt = gp.whiten(some[None]).mT @ white  # the first rows of K^-1 H
+        left_out = _left_out(gp, rest.alpha, ((tilt @ cov) * tilt).sum(-1), judges)
     return Trend(
         evidence=float(torch.logsumexp(evidence, 0) - np.log(len(spreads)) + process),
         gradient=rest.alpha[0] @ slope[0] + trend[1 : d + 1],
         gradient_cov=gp.prior_gradient_cov(d)[0] - tangent.T @ tangent + left.T @ cov @ left,
         hessian=hessian + torch.diag(2.0 * trend[d + 1 :]) if order == 2 else hessian,
-        left_out=_left_out(gp, rest.alpha, ((tilt @ cov) * tilt).sum(-1), judges),
+        left_out=left_out,
     )
 
 
@@ -170,7 +174,8 @@ def _left_out(gp: BatchedGP, alpha: Tensor, taken: Tensor, first: int | None = N
         first: how many observations, all by default.
     """
     alone, some = gp.leave_one_out(first), slice(first)
-    total = ((alone.var + alone.noise).reciprocal() - taken).clamp_min(1e-300).reciprocal()
+    weight = (alone.var + alone.noise).reciprocal()
+    total = torch.maximum(weight - taken, LEAST_LEFT * weight).reciprocal()
     return LeftOut(
         error=(alpha[:, some] * total).masked_fill(~gp.present[:, some], torch.nan),
         var=(total - alone.noise).clamp_min(0.0),
