@@ -114,10 +114,9 @@ def _five_lines(results: Results, judged: Sequence[Judged], theory: Sequence[The
     return [
         "1. **Does LCBO work?** Its authors' code, against the strongest of the paper's four rivals on the "
         f"real tasks: {leads_over_strongest(results, REAL, code)}.",
-        f"2. **Where?** Below all four rivals: {_names(tasks[AGREE])}; above one of them: "
-        f"{_names(tasks[CONTRADICTED])}; no difference shown to the strongest: {_names(level)}"
-        f"{f' ({leads_over_strongest(results, level, code)})' if level else ''}; "
-        f"too few runs: {_names(few)}.",
+        f"2. **Where?** Below all four rivals: {_names(tasks[AGREE])}; not below all four: "
+        f"{_names(tasks[CONTRADICTED])}; no difference shown to the strongest: "
+        f"{leads_over_strongest(results, level, code) if level else 'none'}; too few runs: {_names(few)}.",
         f"3. **How sure?** {counts[AGREE]} verdicts agree with the paper, {counts[CONTRADICTED]} contradict "
         f"it, {counts[UNDECIDED]} are undecided, {short} of them for lack of runs: {done} of {wanted} are "
         "done.",
@@ -139,8 +138,15 @@ def _readings_differ(results: Results, task: str) -> Comparison:
 
 
 def _listed(pairs: Sequence[tuple[str, Comparison]]) -> str:
-    run = [f"{view(task).title.rpartition(',')[0]} {effect(pair)}" for task, pair in pairs if pair.n]
+    run = [f"{_short(task)} {effect(pair)}" for task, pair in pairs if pair.n]
     return "; ".join(run) or "not all are run yet"
+
+
+def _short(task: str) -> str:
+    """Return the title of a task, without its dimension where no other task has the same one."""
+    titles = [view(other).title.rpartition(",")[0] for other in TASKS]
+    short = view(task).title.rpartition(",")[0]
+    return short if titles.count(short) == 1 else view(task).title
 
 
 def _names(tasks: Sequence[str]) -> str:
@@ -160,7 +166,7 @@ def _on_task(judged: Sequence[Judged], task: str, reading: str) -> list[Check]:
 
 def _too_few(checks: Sequence[Check]) -> bool:
     """Return whether a check has fewer runs than anything is concluded from."""
-    return any(check.n < LEAST for check in checks)
+    return any(check.n < (check.of.wanted if isinstance(check.of, Count) else LEAST) for check in checks)
 
 
 def _claims(judged: Sequence[Judged], theory: Sequence[TheoryClaim]) -> list[str]:
