@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from lcbo.compare.comparison import run_to_end, write_result
 from lcbo.compare.score import best_feasible, checkpoints, first_feasible, rounded
@@ -123,4 +122,8 @@ def machine(device: str = "cpu") -> str:
     except (OSError, StopIteration):
         pass
     words = f"{name}, {os.cpu_count()} cores"
-    return words if device == "cpu" else f"{words}, {torch.cuda.get_device_name(device)}"
+    if device == "cpu":
+        return words
+    import torch  # pages and status need none
+
+    return f"{words}, {torch.cuda.get_device_name(device)}"

@@ -85,12 +85,12 @@ def local_slopes(
     repeats = Repeats(tuple(noise_var))
     for point, y in zip(points, outputs, strict=True):
         repeats.add(point, y)
-    windows = [nearest(u, points, outputs), nearest(u, points, outputs, times=2)]
-    inside = len(np.unique(points[windows[0]], axis=0)) >= 2 * JUDGES
-    if not inside or len(windows[1]) == len(windows[0]):
-        windows.pop()
-    seen = [_views(u, points[near], outputs[near], noise_var, repeats) for near in windows]
-    best = seen[0] if len(seen) == 1 else [max(pair, key=_View.foresight) for pair in zip(*seen, strict=True)]
+    near, wide = nearest(u, points, outputs), nearest(u, points, outputs, times=2)
+    if len(wide) > len(near) and len(np.unique(points[near], axis=0)) >= 2 * JUDGES:
+        seen = [_views(u, points[some], outputs[some], noise_var, repeats, JUDGES) for some in (near, wide)]
+        best = [max(views, key=_View.foresight) for views in zip(*seen, strict=True)]
+    else:
+        best = _views(u, points[near], outputs[near], noise_var, repeats, 0)
     found = [view.slopes(u, unit) for view, unit in zip(best, scale.tolist(), strict=True)]
     mean, cov, bends = (np.array(part) for part in zip(*found, strict=True))
     return Slopes(u, mean, cov, bends, scale)
@@ -147,8 +147,12 @@ def _views(
     outputs: Array,
     noise_var: Sequence[float | None],
     repeats: Repeats,
+    judges: int,
 ) -> list[_View]:
-    """Return the model of every output from the evaluations of a window, which go from near to far."""
+    """Return the model of every output from the evaluations of a window, which go from near to far.
+
+    So many of the nearest points are left out, to judge the window by.
+    """
     some, scaling = typical(len(points)), Scaling.of(outputs)
     scatter, dof = repeats.scatter(scaling.std)
     least = [
@@ -180,7 +184,7 @@ def _views(
         )
         model = builder.build(chosen.frame.local(points), outputs[:, rows], repeats, refit=False)
         at = to_tensor(chosen.frame.local(u), model.gp.u)
-        trend = beside_trend(model.gp, at, chosen.order, alike[row], STEEPEST, JUDGES)
+        trend = beside_trend(model.gp, at, chosen.order, alike[row], STEEPEST, judges)
         views.append(_View(chosen.frame, float(model.scaling.std[0]), trend))
     return views
 

@@ -104,8 +104,7 @@ def beside_trend(
     hessian = rest.mean_hessian(u)[0]
     left_out = None
     if judges:
-        some = torch.diag(u.new_ones(len(white)))[:, :judges]
-        tilt = gp.whiten(some[None]).mT @ white  # the first rows of K^-1 H
+        tilt = gp.unwhiten(white[None])[:, :judges]  # the first rows of K^-1 H
         left_out = _left_out(gp, rest.alpha, ((tilt @ cov) * tilt).sum(-1), judges)
     return Trend(
         evidence=float(torch.logsumexp(evidence, 0) - np.log(len(spreads)) + process),
