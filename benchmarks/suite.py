@@ -5,6 +5,7 @@ evaluated and by the point it hands the user. What the numbers mean stands in do
 
 Run: python benchmarks/suite.py run [--methods lcbo cobyqa] [--half checking] [--seeds 0-2] [--jobs 2]
      python benchmarks/suite.py run --label step --options '{"step": "penalty"}'
+     python benchmarks/suite.py run --methods furbo --device cuda
      python benchmarks/suite.py table [--against cobyqa]
      python benchmarks/suite.py standing [--half checking] [--methods lcbo cobyqa scbo]
      python benchmarks/suite.py profiles OUT_DIR|OUT.png [--methods lcbo cobyqa]
@@ -65,6 +66,7 @@ class Job:
     key: Key
     commit: str
     evaluations: int
+    device: str
 
 
 def run(job: Job) -> Record:
@@ -78,7 +80,13 @@ def run(job: Job) -> Record:
     watch = Stopwatch()
     seen.fun = watch.without(seen.fun)
     result = lcbo.minimize(
-        seen, budget=job.evaluations, method=job.method, rng=seed, options=job.options, progress=False
+        seen,
+        budget=job.evaluations,
+        method=job.method,
+        rng=seed,
+        options=job.options,
+        device=job.device,
+        progress=False,
     )
     seconds = watch.seconds
     about = scored(problem, result.history.X, result.x)
@@ -113,6 +121,7 @@ def jobs_of(given: argparse.Namespace) -> list[Job]:
     entries = chosen(given)
     for method in given.methods:
         path = given.results / f"{given.label or method}.jsonl"
+        device = given.device if registry.has_model(registry.spec(method)) else "cpu"
         stored = read(path)
         older = sum(record.commit != now for record in stored.values())
         if older:
@@ -130,7 +139,7 @@ def jobs_of(given: argparse.Namespace) -> list[Job]:
                         key = (entry.name, noise, multiple, seed)
                         if key not in stored:
                             n = problem.budget(multiple)
-                            jobs.append(Job(method, given.options, path, key, now, n))
+                            jobs.append(Job(method, given.options, path, key, now, n, device))
     return sorted(jobs, key=lambda job: (job.key[3], -job.evaluations))
 
 
@@ -275,6 +284,7 @@ def arguments() -> argparse.ArgumentParser:
     running.add_argument("--multiples", nargs="+", type=int, choices=MULTIPLES, default=MULTIPLES)
     running.add_argument("--seeds", type=seeds_of, default=[0, 1], help="such as 0-4 or 0,3,7-9")
     running.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes, one thread each")
+    running.add_argument("--device", default="cpu", help="where the models compute, cpu or cuda")
     running.add_argument("--options", type=json.loads, default={}, help="options of the method as JSON")
     running.add_argument("--label", help="name of the results instead of the method's")
     looking = argparse.ArgumentParser(add_help=False, parents=[_choice("tuning"), stored])
