@@ -27,6 +27,21 @@ def test_best_may_be_outside_by_the_tolerance():
     assert log.allowed[1] == pytest.approx(1e-6 * np.std([-1.0, 1e-8, 1e-3]))
 
 
+def test_limit_is_not_left_for_a_gain_within_the_tolerance():
+    log = told([(3.0, -1.0), (2.0 + 1e-8, 0.0), (2.0, 1e-8), (2.0 + 1e-9, -1e-9)])
+    assert log.best.id == 3
+    assert log.basins([0])[0].outcomes["f"] == 2.0 + 1e-9
+    assert told([(3.0, -1.0), (2.0 + 1e-5, 0.0), (2.0, 1e-8)]).best.id == 2  # worth it
+
+
+def test_wide_tolerance_is_no_price_for_keeping_the_limits():
+    log = Log(Problem([(0, 1)], ["c <= 0"], "f"), feasibility_tol=0.5)
+    for id, (f, c) in enumerate([(3.0, -1.0), (2.9, 0.1)]):
+        u = np.array([id / 10])
+        log.add(Evaluation(id, u, u, "init", 0, "done", {"f": f, "c": c}))
+    assert log.best.id == 1
+
+
 def test_scale_of_the_outcome_decides():
     values = [(3.0, -1.0), (2.0, 0.5e-3), (1.0, 0.0)]
     small, large = told(values), told([(f, 1e6 * c) for f, c in values])

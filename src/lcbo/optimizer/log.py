@@ -122,8 +122,7 @@ class Log:
     def best(self) -> Evaluation | None:
         """The feasible evaluation with the best objective; what is feasible depends on the whole run."""
         if self._found[0] != len(self.evaluations):
-            feasible = self._feasible()
-            best = int(np.where(feasible, self.rows[:, 0], np.inf).argmin()) if feasible.any() else None
+            best = self._best_of(np.arange(len(self.evaluations)))
             self._found = len(self.evaluations), None if best is None else self.evaluations[best]
         return self._found[1]
 
@@ -161,11 +160,9 @@ class Log:
             here = np.flatnonzero((of == basin) & known)
             if not len(here):
                 continue
-            inside = here[feasible[here]]
-            if len(inside):
-                best = inside[self.rows[inside, 0].argmin()]
-            else:
-                best = here[self.problem.terms.best(self.rows[here])]
+            best = self._best_of(here)
+            if best is None:
+                best = int(here[self.problem.terms.best(self.rows[here])])
             seen = self.evaluations[best]
             found.append(
                 Basin(seen.x.copy(), dict(seen.outcomes), bool(feasible[best]), int((of == basin).sum()))
@@ -200,6 +197,21 @@ class Log:
             best_feasible=np.where(np.isinf(running), np.nan, sign * running),
             failed=np.array([o.failed or "" for o in seen], dtype=np.str_),
         )
+
+    def _best_of(self, ids: NDArray[np.intp]) -> int | None:
+        """Return which of some evaluations is feasible with the best objective, ``None`` without one.
+
+        Where the best is beyond a limit for a gain of less than ``FEASIBILITY_TOL`` of the objective's
+        standard deviation, it is the best of those that keep every limit.
+        """
+        objective, scale = self.rows[ids, 0], Scaling.of(self.rows).std
+        met = self.problem.terms.feasible(self.rows[ids], self.feasibility_tol * scale)
+        if not met.any():
+            return None
+        value = np.where(met, objective, np.inf)
+        as_good = value <= value.min() + FEASIBILITY_TOL * scale[0]
+        exact = as_good & self.problem.terms.feasible(self.rows[ids])
+        return int(ids[np.where(exact if exact.any() else as_good, value, np.inf).argmin()])
 
     def _feasible(self) -> NDArray[np.bool_]:
         """Whether each evaluation was feasible as observed; a failed one has no outcomes."""
