@@ -119,7 +119,7 @@ def _five_lines(results: Results, judged: Sequence[Judged], theory: Sequence[The
         f"{leads_over_strongest(results, level, code) if level else 'none'}; too few runs: {_names(few)}.",
         f"3. **How sure?** {counts[AGREE]} verdicts agree with the paper, {counts[CONTRADICTED]} contradict "
         f"it, {counts[UNDECIDED]} are undecided, {short} of them for lack of runs: {done} of {wanted} are "
-        "done.",
+        f"done. {_extremes(judged)}.",
         f"4. **Which reading?** The code's (`{code}`) ends below the text's (`{text}`) by {_listed(between)} "
         "([why](readings.md)).",
         "5. **What should I use?** `lcbo` for problems of your own (here, against "
@@ -191,15 +191,34 @@ def _cell(checks: Sequence[Check]) -> str:
 
 
 def _weakest(checks: Sequence[Check]) -> str:
-    """Return the comparison whose interval reaches farthest against the claim, with its effect."""
-    order = {CONTRADICTED: 0, UNDECIDED: 1, AGREE: 2}
-
-    def against(check: Check) -> tuple[int, float]:
-        of = check.of
-        return order[check.verdict], of.effect - of.threshold if isinstance(of, Comparison) else -1.0
-
-    least = min(checks, key=against)
+    """Return the comparison that speaks least for a claim, with its effect."""
+    least = min(checks, key=_support)
     return f"{least.of.what}, {seen(least)}"
+
+
+def _support(check: Check) -> tuple[int, float]:
+    """Return how much a comparison speaks for its claim: its verdict first, then its effect."""
+    order, of = (CONTRADICTED, UNDECIDED, AGREE), check.of
+    return order.index(check.verdict), of.effect - of.threshold if isinstance(of, Comparison) else 0.0
+
+
+def _extremes(judged: Sequence[Judged]) -> str:
+    """Return the claims that are supported best and contradicted most, each by what speaks least for it."""
+    claims = [
+        (min(map(_support, checks)), one.claim.title, checks)
+        for one in judged
+        if one.claim in CLAIMS
+        for checks in one.checks.values()
+    ]
+    words = []
+    for word, choose, wanted in (("Best supported", max, AGREE), ("contradicted most", min, CONTRADICTED)):
+        found = [claim for claim in claims if verdict(claim[2]) == wanted]
+        if found:
+            _, title, checks = choose(found, key=lambda claim: claim[0])
+            words.append(f"{word}: *{title}* ({_weakest(checks)})")
+        else:
+            words.append(f"{word}: none yet")
+    return "; ".join(words)
 
 
 def _default(results: Results) -> list[str]:

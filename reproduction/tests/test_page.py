@@ -40,6 +40,20 @@ def test_page_answers_first_and_shows_numbers_with_n_and_commit(results, tmp_pat
     assert top.count("**undecided**") > 10
 
 
+def test_minute_names_what_is_supported_best_and_contradicted_most(results, lab, tmp_path):
+    supported = "Best supported: *EPBO finds no feasible beam* (epbo finds no feasible point on beam, 10 of"
+    assert supported in page(results, "pictures", [], tmp_path)
+    for seed in range(10):
+        for task, epbo in (("synthetic-25", -6.0), ("synthetic-50", -8.0), ("synthetic-100", -6.0)):
+            lab.run("main", task, "lcbo-authors", seed, 2 * [-5.0 - 0.01 * seed])
+            lab.run("main", task, "epbo", seed, 2 * [epbo - 0.01 * seed])
+    text = page(lab.read(), "pictures", [], tmp_path)
+    line = next(line for line in text.splitlines() if line.startswith("3. "))
+    assert "contradicted most: *LCBO " in line
+    assert "below epbo" in line.partition("contradicted most")[2]
+    assert "on synthetic-50, -37" in line
+
+
 def test_page_names_every_claim_once_and_folds_its_comparisons(results, tmp_path):
     text = page(results, "pictures", [], tmp_path)
     for claim in CLAIMS:
