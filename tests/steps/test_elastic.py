@@ -160,19 +160,28 @@ def test_no_step_is_better_in_many_cases(start: int) -> None:
 
 
 def sqp(case: Case) -> np.ndarray:
-    """The same problem solved by SLSQP, with a variable for each row's miss."""
+    """The same problem solved by SLSQP with exact derivatives, with a variable for each row's miss."""
     d, n = len(case.goal), len(case.offset)
     weights = np.broadcast_to(case.weight, n)
     rows = np.vstack([case.rows, -case.rows[case.two_sided]])
     offset = np.concatenate([case.offset, -case.offset[case.two_sided]])
     miss = np.vstack([np.eye(n), np.eye(n)[case.two_sided]])
     constraints = [
-        {"type": "ineq", "fun": lambda v: 1.0 - v[:d] @ v[:d]},
-        {"type": "ineq", "fun": lambda v: miss @ v[d:] - offset - rows @ v[:d]},
+        {
+            "type": "ineq",
+            "fun": lambda v: 1.0 - v[:d] @ v[:d],
+            "jac": lambda v: np.concatenate([-2.0 * v[:d], np.zeros(n)]),
+        },
+        {
+            "type": "ineq",
+            "fun": lambda v: miss @ v[d:] - offset - rows @ v[:d],
+            "jac": lambda _: np.hstack([-rows, miss]),
+        },
     ]
     found = minimize(
         lambda v: case.goal @ v[:d] + 0.5 * v[:d] @ case.bent(v[:d]) + weights @ v[d:],
         np.concatenate([np.zeros(d), case.missed(np.zeros(d))]),
+        jac=lambda v: np.concatenate([case.goal + case.bent(v[:d]), weights]),
         bounds=[*zip(case.low, case.high, strict=True), *[(0.0, None)] * n],
         constraints=constraints,
         method="SLSQP",

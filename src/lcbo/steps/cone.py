@@ -317,9 +317,10 @@ class _InteriorPoint:
         p, wanted = self.program, target.quotient(v)
         known = scaling.undo(scaling.undo(off)).plus(scaling.undo(wanted))
         dx = _solved(matrix, -slope - p.up(known))
-        dz = scaling.undo(scaling.undo(p.down(dx))).plus(known)
-        ds = scaling.apply(wanted.plus(scaling.apply(dz), -1.0))
-        return dx, ds, dz
+        ahead = p.down(dx)
+        dz = scaling.undo(scaling.undo(ahead)).plus(known)
+        ds = off.plus(ahead)  # from the rows, which then hold to rounding; W would enlarge its errors
+        return dx, _Pair(-ds.linear, -ds.cones), dz
 
 
 def _solved(matrix: Array, right: Array) -> Array:
