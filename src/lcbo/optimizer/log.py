@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 FEASIBILITY_TOL = 1e-6  # of an outcome's standard deviation over the run
+WORTHLESS = 1e-5  # of the objective's: no limit is left for so small a gain
 
 
 @dataclass(frozen=True, repr=False)
@@ -201,15 +202,15 @@ class Log:
     def _best_of(self, ids: NDArray[np.intp]) -> int | None:
         """Return which of some evaluations is feasible with the best objective, ``None`` without one.
 
-        Where the best is beyond a limit for a gain of less than ``FEASIBILITY_TOL`` of the objective's
-        standard deviation, it is the best of those that keep every limit.
+        Where the best is beyond a limit for a gain of less than ``WORTHLESS`` of the objective's standard
+        deviation, it is the best of those that keep every limit.
         """
         objective, scale = self.rows[ids, 0], Scaling.of(self.rows).std
         met = self.problem.terms.feasible(self.rows[ids], self.feasibility_tol * scale)
         if not met.any():
             return None
         value = np.where(met, objective, np.inf)
-        as_good = value <= value.min() + FEASIBILITY_TOL * scale[0]
+        as_good = value <= value.min() + WORTHLESS * scale[0]
         exact = as_good & self.problem.terms.feasible(self.rows[ids])
         return int(ids[np.where(exact if exact.any() else as_good, value, np.inf).argmin()])
 
