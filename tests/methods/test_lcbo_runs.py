@@ -82,6 +82,35 @@ def test_a_run_with_poles_bends_its_variables_and_goes_on_bit_for_bit() -> None:
     assert grown > 3, "factors were kept between fits"
 
 
+def largest(u: np.ndarray) -> np.ndarray:
+    """A sum to be minimized while the largest of twenty planes stays below 0: kinks everywhere near it."""
+    planes = np.random.default_rng(5).standard_normal((20, len(u)))
+    return np.array([u.sum(), (planes @ (u - 0.6)).max() - 0.5])
+
+
+def test_a_run_along_kinks_widens_its_model_and_goes_on_bit_for_bit() -> None:
+    """Without noise; before every fifth batch a method restored from state and calls takes over."""
+    terms = Terms((Term(row=1, sign=1.0, threshold=0.0),))
+    facts: dict[str, Any] = {"noise_var": (0.0, 0.0), "budget": 160, "n_init": 8}
+    method, calls, rough = make(8, terms, **facts), list[Call](), list[bool]()
+    while method.archive.size < 160:
+        before = method
+        if len(rough) % 5 == 0:
+            method = make(8, terms, **facts)
+            method.restore(json.loads(json.dumps(before.state())), calls)
+        batch = method.ask()
+        if before is not method:
+            np.testing.assert_array_equal([p.u for p in batch], [p.u for p in before.ask()])
+        for proposal in batch:
+            y = largest(proposal.u)
+            calls += [proposal, Outcome(proposal.id, y)]
+            method.tell(proposal.id, y)
+        rough.append(method.regime.rough)
+    assert any(rough), "the kinks came to light"
+    assert method.regime.level == 0.0
+    assert (method.archive.y[:160, 1] <= 0.0).mean() > 0.05
+
+
 def test_a_run_in_a_file_closed_and_opened_again_asks_for_the_same_points(quick_folder: Path) -> None:
     problem = Problem([(0.0, 1.0)] * 3, ["stress <= 40"], "mass")
 

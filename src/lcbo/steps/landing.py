@@ -42,6 +42,7 @@ class Landing:
         scatter: ``T``, mean square of the errors that the bend does not explain, over the linear change.
         bent: ``T``, by how much the model itself saw the last step bend, in user units; ``None`` unknown.
         agreement: ``2 x T``, recent means of ``e b`` and ``b b`` over ``e e + b b``, of errors e and bends b.
+        error: the worst error of a near term at the last landing, as a share of its linear change.
     """
 
     probability: float
@@ -51,6 +52,7 @@ class Landing:
     scatter: Array = field(default_factory=lambda: np.zeros(0))
     bent: Array | None = None
     agreement: Array = field(default_factory=lambda: np.zeros((2, 0)))
+    error: float = 0.0
 
     def observe(self, local: LocalPosterior, length: float, radius: float) -> float:
         """Learn from the posterior where the last step, of a length, landed.
@@ -59,6 +61,7 @@ class Landing:
         can be told from the uncertainty of the values; 0 where there was nothing to compare.
         """
         scale, slopes = local.scale[1:], np.linalg.norm(local.slopes, axis=1)
+        self.error = 0.0
         if len(self.bend) != len(slopes):  # at first, and where a wall of failures, the last term, changes
             kept, size = len(self.bend), len(slopes)
             self.bend = np.append(self.bend, np.zeros(size))[:size]
@@ -92,7 +95,10 @@ class Landing:
         deviations = np.array([local.deviation, *local.deviations])
         # What is flat has no change to compare with.
         near = np.array([True, *local.near(length)]) & (linear > 0.0)
-        return float(np.max(_visible(missed, deviations)[near] / linear[near], initial=0.0))
+        errors = np.zeros(len(near))
+        errors[near] = _visible(missed, deviations)[near] / linear[near]
+        self.error = float(errors[1:].max(initial=0.0))
+        return float(errors.max())
 
     def astray(self, local: LocalPosterior, before: LocalPosterior, length: float) -> bool:
         """Whether the last step, of a length, went through a limit where it should not have.

@@ -19,6 +19,7 @@ import numpy as np
 
 from lcbo.steps.elastic import elastic_step
 from lcbo.steps.landing import Landing
+from lcbo.steps.roughness import Roughness
 from lcbo.steps.step import Iterate, LocalPosterior, PosteriorAt, Step, unit
 from lcbo.types import Array
 
@@ -77,16 +78,24 @@ class Radius:
 
 
 class LinearizedStep(Step):
-    """Solves the linearized problem with the margins that past landings ask for, then adapts the radius."""
+    """Solves the linearized problem with the margins that past landings ask for, then adapts the radius.
+
+    Where the limits have kinks, wrong landings do not shorten it.
+    """
 
     def __init__(self, radius: Radius, landing: Landing) -> None:
         self.radius = radius
         self.landing = landing
+        self.roughness = Roughness()
         self._first = radius.now
 
     def __call__(self, local: LocalPosterior, last_step: Array, k: int, spent: float | None) -> Iterate:  # noqa: ARG002
         """Return the next iterate; see `Step`."""
         error = self.landing.observe(local, float(np.linalg.norm(last_step)), self.radius.now)
+        if local.exact:
+            self.radius.now = self.roughness.observe(self.landing.error, self.radius.now) or self.radius.now
+        if self.rough:
+            error = 0.0
         audible = float(np.median(audible_lengths(local, self.radius.now)))
         resolution = max(resolved_length(local, self.radius.now), min(STEPS_OVER_NOISE * audible, LATE))
         self.radius.judge(error, resolution, spent)
@@ -96,6 +105,11 @@ class LinearizedStep(Step):
         self.landing.expect(local, step)
         self.radius.adapt(step, last_step, error, resolution, spent)
         return Iterate(local.u + step, step)
+
+    @property
+    def rough(self) -> bool:
+        """Whether the limits have kinks."""
+        return self.roughness.found
 
     def probe_margin(self, local: LocalPosterior, length: float) -> Array:
         """Return what past landings and the uncertainty here ask of a probe of some length."""
@@ -128,7 +142,7 @@ class LinearizedStep(Step):
     def restart(self) -> None:
         """Start with the first radius and without landings."""
         self.radius = replace(self.radius, now=self._first)
-        self.landing = Landing(self.landing.probability)
+        self.landing, self.roughness = Landing(self.landing.probability), Roughness()
 
     def info(self, k: int) -> dict[str, float]:  # noqa: ARG002
         """Return the radius of the next step."""
@@ -136,13 +150,19 @@ class LinearizedStep(Step):
 
     def state(self) -> dict[str, Any]:
         """Return the radius and what landings taught."""
-        return {"radius": self.radius.now, "landing": self.landing.state()}
+        return {
+            "radius": self.radius.now,
+            "landing": self.landing.state(),
+            "roughness": self.roughness.state(),
+        }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state; run files of before know nothing of landings."""
+        """Go on from a state; run files of before know nothing of landings or of kinks."""
         self.radius.now = state["radius"]
         if "landing" in state:
             self.landing.restore(state["landing"])
+        if "roughness" in state:
+            self.roughness = Roughness.restored(state["roughness"])
 
 
 def resolved_length(local: LocalPosterior, radius: float) -> float:

@@ -45,6 +45,7 @@ class LocalPosterior:
         hessian: ``d x d``, second derivatives of the objective's mean; ``None`` takes it for linear.
         bends: second derivatives of the terms; ``None`` takes them for linear.
         held: ``d``, coordinates that a step leaves alone; ``None`` moves all.
+        exact: whether outcomes come without noise.
         limits: known conditions linearized at the point, values ``K`` and slopes ``K x d`` of length 1: a
             move ``s`` keeps ``values + slopes s <= 0``; ``None`` without any.
     """
@@ -62,6 +63,7 @@ class LocalPosterior:
     hessian: Array | None = None
     bends: Bends | None = None
     held: NDArray[np.bool_] | None = None
+    exact: bool = False
     limits: tuple[Array, Array] | None = None
 
     def near(self, length: float) -> NDArray[np.bool_]:
@@ -125,6 +127,11 @@ class Step(ABC):
     @abstractmethod
     def info(self, k: int) -> Mapping[str, float]:
         """Return the numbers worth showing: ``step``, its length, always."""
+
+    @property
+    def rough(self) -> bool:
+        """Whether the limits have kinks, as far as steps tell; most learn nothing."""
+        return False
 
     def probe_margin(self, local: LocalPosterior, length: float) -> Array:  # noqa: ARG002  (most learn nothing)
         """Return how far inside each linearized term, ``T``, a probe of some length has to stay."""

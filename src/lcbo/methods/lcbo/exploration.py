@@ -27,7 +27,7 @@ from lcbo.steps.step import LocalPosterior, Step
 from lcbo.types import Array
 
 SIGNAL = 4.0  # a probe's change of an output, in standard deviations of its noise
-NEAREST, FARTHEST = 0.1, 0.3  # the box without noise is at most, with noise at most this wide
+NEAREST, FARTHEST = 0.1, 0.3  # the box without noise is at most, with noise or kinks at most this wide
 SAME = 1e-3  # of the distance from the iterate: points closer together teach the same
 TRIES = 20  # to find a point that has not been evaluated
 PENDING_REACH = 4096  # how many of the latest proposals may still be pending
@@ -132,6 +132,8 @@ class Exploration:
             return 1.0 if delta is None else float(delta)
         assert local is not None
         length = self._step.info(max(k, 1))["step"]
+        if self._step.rough:
+            return FARTHEST
         return half_width(length, SIGNAL * audible_lengths(local, length))
 
 

@@ -210,6 +210,7 @@ class LocalModel:
             equality=terms.equality,
             scale=scaling.std[rows],
             noise=self.noise()[rows],
+            exact=not self._window.regime.noisy,
             limits=self._limits(z),
         )
         if self._options.avoid_failures:
@@ -227,12 +228,9 @@ class LocalModel:
         return values / norms, slopes / norms[:, None]
 
     def _bent(self, local: LocalPosterior, x: Tensor) -> LocalPosterior:
-        """Add second derivatives of the means in the working cube, trusted where there is no noise.
-
-        From noisy values they are mostly the way a stationary model goes back to its mean.
-        """
+        """Add second derivatives of the means in the working cube, as far as they are to be trusted."""
         assert self.now is not None
-        gp, width, trust = self.now.gp, self.frame.width, 1.0 - self._window.regime.level
+        gp, width, trust = self.now.gp, self.frame.width, self._window.regime.trust
         if trust <= 0.0:
             return local
         hessian = trust / width**2 * to_array(gp.outputs(slice(1)).mean_hessian(x)[0])

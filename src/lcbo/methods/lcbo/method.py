@@ -89,6 +89,7 @@ class Lcbo(QueuedMethod):
         if self._finished():
             self._begin_again()
             return
+        self.regime.rough = self.step.rough
         recent = self.window(self.archive)
         if len(recent) == 0:
             self._queue_another_design()

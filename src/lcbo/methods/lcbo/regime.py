@@ -1,4 +1,4 @@
-"""What a run adapts to: the noise, with the size of its batches, and failures at the iterate."""
+"""What a run adapts to: noise and kinks, with the size of its batches, and failures at the iterate."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ class NoiseRegime:
     """How noisy a run is, from 0 to 1, and what follows from it where the user did not choose.
 
     Noise asks for more points per step and for more of them in the model. Without it few are enough, and
-    older ones only remember what was far away.
+    older ones only remember what was far away, but for limits with kinks: a model has to average over them.
     """
 
     def __init__(self) -> None:
         self.level = 0.0
+        self.rough = False  # the limits have kinks, which a model has to be wide to see beyond
 
     @property
     def noisy(self) -> bool:
@@ -41,7 +42,15 @@ class NoiseRegime:
     @property
     def window(self) -> float:
         """Evaluations per variable in the window."""
-        return QUIET_WINDOW + 5.0 * self.level
+        return QUIET_WINDOW + 5.0 * (1.0 if self.rough else self.level)
+
+    @property
+    def trust(self) -> float:
+        """How far second derivatives are to be trusted, 0 to 1.
+
+        From noisy values they are mostly the way a stationary model goes back to its mean.
+        """
+        return 0.0 if self.rough else 1.0 - self.level
 
     @property
     def explore(self) -> int:
@@ -58,12 +67,13 @@ class NoiseRegime:
         self.level = min(noise / CLEARLY_NOISY, 1.0)
 
     def state(self) -> dict[str, Any]:
-        """Return the level."""
-        return {"level": self.level}
+        """Return the level, and whether there are kinks."""
+        return {"level": self.level, "rough": self.rough}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state; run files of before knew two regimes, quiet and noisy."""
         self.level = float(state["level"] if "level" in state else state["index"])
+        self.rough = state.get("rough", False)
 
 
 class BatchSizes:
