@@ -6,12 +6,15 @@ The default is another method now: its old run opens and goes on, elsewhere.
 import json
 import shutil
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from lcbo import Optimizer, StoreWarning
+from lcbo import Optimizer, StoreError, StoreWarning
+from lcbo.methods.classical.scipy_solvers import Cobyqa
+from lcbo.methods.protocol import Proposal
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -47,7 +50,32 @@ def test_old_run_goes_on_as_the_old_code_did(method: str, quick_folder: Path) ->
     # Equal bit for bit where it was written; other processors round otherwise. The run of cei climbs by
     # L-BFGS, which has another line search now: it ends at the same maxima to what 20 steps resolve.
     close = 1e-6 if method == "cei" else 1e-7
-    np.testing.assert_allclose([x for _, x in points], [x for _, x in expected], rtol=0.0, atol=close)
+    found, wanted = (np.array([x for _, x in each]) for each in (points, expected))
+    if method == "lcbo-paper":  # its last three are corners of the box around the iterate before them, all
+        for each in (found, wanted):  # of which teach the same: rounding says which come first
+            each[9:] = np.abs(each[9:] - each[8])
+        assert np.isclose(wanted[9:], 0.1).all()
+    np.testing.assert_allclose(found, wanted, rtol=0.0, atol=close)
+
+
+def test_run_of_another_processor_is_repeated_to_rounding(quick_folder: Path) -> None:
+    """COBYQA resumes by repeating its calls; its proposals may differ in the last digits, not by more."""
+    path = quick_folder / "run.db"
+    for shift, fits in ((1e-12, True), (1e-5, False)):
+        shutil.copy(GOLDEN / "run_10897cf_cobyqa.sqlite", path)
+        with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+            warnings.simplefilter("ignore", StoreWarning)
+            ask = Cobyqa.ask
+            patch.setattr(Cobyqa, "ask", lambda *a, ask=ask, by=shift: [moved(p, by) for p in ask(*a)])
+            if fits:
+                Optimizer.open(path).close()
+            else:
+                with pytest.raises(StoreError, match="did not repeat them"):
+                    Optimizer.open(path)
+
+
+def moved(proposal: Proposal, by: float) -> Proposal:
+    return replace(proposal, u=proposal.u + by)
 
 
 def test_old_run_of_the_default_goes_on(quick_folder: Path) -> None:
