@@ -116,11 +116,11 @@ def main() -> None:
         rows.append([name, *map(" ".join, cells)])
     summary: dict[str, list[str]] = {"mean": [], "found": [], "handed over": []}
     for method in given.methods:
-        mine = {job[0::2][:2]: one for job, one in ended.items() if job[1] == method}
-        mean, error = mean_and_error((name, gap) for (name, _), (gap, _) in mine.items())
+        mine = [(name, *one) for (name, by, _, _), one in ended.items() if by == method]
+        mean, error = mean_and_error((name, gap) for name, gap, _ in mine)
         summary["mean"].append(f"{mean:.2f} ± {error:.2f}")
-        summary["found"].append(f"{sum(gap < 1.0 for gap, _ in mine.values())} of {len(mine)}")
-        summary["handed over"].append(f"{sum(kept for _, kept in mine.values())} of {len(mine)}")
+        summary["found"].append(f"{sum(gap < 1.0 for _, gap, _ in mine)} of {len(mine)}")
+        summary["handed over"].append(f"{sum(kept for _, _, kept in mine)} of {len(mine)}")
     print(aligned(rows + [[word, *cells] for word, cells in summary.items()]))
 
 

@@ -205,12 +205,11 @@ class Log:
         Where the best is beyond a limit for a gain of less than ``WORTHLESS`` of the objective's standard
         deviation, it is the best of those that keep every limit.
         """
-        objective, scale = self.rows[ids, 0], Scaling.of(self.rows).std
-        met = self.problem.terms.feasible(self.rows[ids], self.feasibility_tol * scale)
+        met = self._feasible()[ids]
         if not met.any():
             return None
-        value = np.where(met, objective, np.inf)
-        as_good = value <= value.min() + WORTHLESS * scale[0]
+        value = np.where(met, self.rows[ids, 0], np.inf)
+        as_good = value <= value.min() + WORTHLESS * Scaling.of(self.rows).std[0]
         exact = as_good & self.problem.terms.feasible(self.rows[ids])
         return int(ids[np.where(exact if exact.any() else as_good, value, np.inf).argmin()])
 
