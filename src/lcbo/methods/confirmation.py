@@ -8,6 +8,7 @@ method recommends (`lcbo.methods.nearby`), its variance inflated (`lcbo.methods.
 update it. What is evaluated next is the point with the largest expected gain: the probability that the
 evaluations left will show it to be feasible with the confidence asked for, times what it improves on the
 point that is sure already. Points that are clearly worse or clearly infeasible are so dropped by themselves.
+Where noise hides a limit from all of these evaluations, most of them measure slopes (`lcbo.methods.survey`).
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from lcbo.methods.decision import (
 )
 from lcbo.methods.protocol import Belief, Call, Forecast, Method, Outcome, Proposal
 from lcbo.methods.shortlist import after, best_observed, between, distinct, ladder
+from lcbo.methods.survey import around, hidden
 from lcbo.methods.wrapper import Wrapper
 from lcbo.models.repeats import Repeats
 from lcbo.scaling import Scaling
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from lcbo.methods.nearby import Nearby
 
 LEAST = 2  # evaluations; fewer confirm nothing
+SURVEYED = 2 / 3  # of them measure slopes where noise hides a limit: enough to choose a point, not to be sure
 NOISE_DOF = 4.0  # the model's noise weighs as much as this many repeats
 FLAT = 10.0  # standard deviations of an outcome over the run: a prior that says nothing
 SURE = 1.0 - 1e-4  # an output that is feasible with this probability needs none of the joint risk
@@ -69,6 +72,7 @@ class Confirmed(Wrapper):
         self._n_own = 0
         self._repeats = Repeats((None,) * self.setup.n_outputs)
         self._shortlist = np.zeros((0, self.setup.dim))
+        self._survey = np.zeros((0, self.setup.dim))  # still to be evaluated
         self._made_at = -1  # proposals of the method when the shortlist was made
         # Model around the recommended point, belief about the shortlist before its evaluations, and how much
         # the method had been told then.
@@ -129,8 +133,8 @@ class Confirmed(Wrapper):
         state = self.method.state()
         if state is None:
             return None
-        own = {"shortlist": self._shortlist.tolist(), "made_at": self._made_at}
-        return {**state, "confirm": own}
+        points = {"shortlist": self._shortlist.tolist(), "survey": self._survey.tolist()}
+        return {**state, "confirm": {**points, "made_at": self._made_at}}
 
     def restore(self, state: Mapping[str, Any], calls: Sequence[Call]) -> None:
         """Go on from a state: the method gets its own calls, the confirmation the others."""
@@ -145,13 +149,20 @@ class Confirmed(Wrapper):
                 theirs += [] if own is None else [Outcome(own, call.y, call.sem)]
                 self._note(call.id, call.y)
         self.method.restore(state, theirs)
-        self._shortlist = np.array(state["confirm"]["shortlist"]).reshape(-1, self.setup.dim)
-        self._made_at = state["confirm"]["made_at"]
+        listed = state["confirm"]
+        self._shortlist = np.array(listed["shortlist"]).reshape(-1, self.setup.dim)
+        # Run files of earlier versions have no survey.
+        self._survey = np.array(listed.get("survey", [])).reshape(-1, self.setup.dim)
+        self._made_at = listed["made_at"]
+
+    def _all_kept(self) -> int:
+        """How many evaluations of the budget are for the confirmation."""
+        total = int(self._share * (self.setup.budget or 0))
+        return total if total >= LEAST else 0
 
     def _kept(self) -> int:
-        """How many evaluations of the budget are still kept for the confirmation."""
-        total = int(self._share * (self.setup.budget or 0))
-        return max(total - (len(self._own_ids) - self._n_own), 0) if total >= LEAST else 0
+        """How many of them are still to be made."""
+        return max(self._all_kept() - (len(self._own_ids) - self._n_own), 0)
 
     def _enter(self, u: Array, own: int | None) -> int:
         self._own_ids.append(own)
@@ -184,18 +195,30 @@ class Confirmed(Wrapper):
         return self._posterior().some(evaluated) if len(evaluated) else None
 
     def _confirm(self, count: int, most: int) -> list[Proposal]:
-        """Return evaluations of the shortlist, each of the point with the largest expected gain."""
+        """Return evaluations of the survey, or of the shortlist's points with the largest expected gain."""
         if self._made_at != self._n_own:
             self._shortlist = self._make_shortlist(most)
+            self._survey = np.zeros((0, self.setup.dim))
             self._made_at, self._prior = self._n_own, None
-        if not len(self._shortlist):
+        if most <= SURVEYED * self._all_kept() and not len(self._survey):
+            self._survey = self._make_survey(most)
+        if len(self._survey):
+            points, self._survey = self._survey[:count], self._survey[count:]
+        elif len(self._shortlist):
+            points = self._shortlist[[self._next(most - planned) for planned in range(count)]]
+        else:
             asked = self.method.ask(count, most)
             return [replace(own, id=self._enter(own.u, own.id)) for own in asked]
-        iteration, proposals = int(self.method.info().get("iteration", 0)), []
-        for planned in range(count):
-            u = self._shortlist[self._next(most - planned)].copy()
-            proposals.append(Proposal(self._enter(u, None), u, "confirm", iteration))
-        return proposals
+        iteration = int(self.method.info().get("iteration", 0))
+        return [Proposal(self._enter(u, None), u, "confirm", iteration) for u in points]
+
+    def _make_survey(self, evaluations: int) -> Array:
+        """Return where to measure slopes, if all that was kept could not confirm a point."""
+        prospects = _says(self.prospects)
+        if prospects is None or not hidden(self._demand, self._noise(), self._scale(), self._all_kept()):
+            return np.zeros((0, self.setup.dim))
+        answer = prospects.u[self._demand.choose(prospects, self._scale())[0]]
+        return around(answer, evaluations, self.setup)
 
     def _make_shortlist(self, evaluations: int) -> Array:
         """Return the points worth confirming, those confirmed earlier first."""
