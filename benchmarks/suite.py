@@ -112,7 +112,8 @@ def chosen(given: argparse.Namespace) -> list[Entry]:
     if find_spec("cocoex") is None and any(e.name.startswith("coco") for e in entries):
         print("the COCO problems are left out: they need the package coco-experiment", file=sys.stderr)
         entries = [e for e in entries if not e.name.startswith("coco")]
-    return [e for e in entries if not given.quick or posed(e.name).dim <= QUICK_DIM]
+    least, most = given.dims or (1, QUICK_DIM if given.quick else None)
+    return entries if most is None else [e for e in entries if least <= posed(e.name).dim <= most]
 
 
 def jobs_of(given: argparse.Namespace) -> list[Job]:
@@ -266,6 +267,7 @@ def _choice(half: str) -> argparse.ArgumentParser:
         "--problems", nargs="+", choices=[e.name for e in ENTRIES], metavar="NAME", default=[]
     )
     common.add_argument("--third", action="store_true", help="every third problem of each kind")
+    common.add_argument("--dims", nargs=2, type=int, metavar=("LEAST", "MOST"), help="numbers of variables")
     common.add_argument("--quick", action="store_true", help="at most 50 variables; run: 20d, seed 0")
     return common
 

@@ -197,6 +197,8 @@ def test_checking_half_is_run_only_when_asked_for():
     assert {e.half for e in chosen(read_line(["table"]))} == {"tuning"}
     assert {e.half for e in chosen(read_line(["run", "--half", "checking"]))} == {"checking"}
     assert {e.half for e in chosen(read_line(["list"]))} == {"tuning", "checking"}
+    few = {posed(e.name).dim for e in chosen(read_line(["list", "--dims", "4", "10", "--kinds", "formulas"]))}
+    assert few == {4, 5, 8, 9, 10}
 
 
 def test_without_coco_its_problems_are_left_out(
