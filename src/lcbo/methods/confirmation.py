@@ -214,11 +214,12 @@ class Confirmed(Wrapper):
 
     def _make_survey(self, evaluations: int) -> Array:
         """Return where to measure slopes, if all that was kept could not confirm a point."""
-        prospects = _says(self.prospects)
-        if prospects is None or not hidden(self._demand, self._noise(), self._scale(), self._all_kept()):
+        scale = self._scale()
+        seen = not hidden(self._demand, self._noise(), scale, self._all_kept())
+        prospects = None if seen else _says(self.prospects)
+        if prospects is None:
             return np.zeros((0, self.setup.dim))
-        answer = prospects.u[self._demand.choose(prospects, self._scale())[0]]
-        return around(answer, evaluations, self.setup)
+        return around(prospects.u[self._demand.choose(prospects, scale)[0]], evaluations, self.setup)
 
     def _make_shortlist(self, evaluations: int) -> Array:
         """Return the points worth confirming, those confirmed earlier first."""
