@@ -47,12 +47,12 @@ def test_ask_goes_on_without_a_definite_covariance(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NumericalRescueWarning)
         method = singular_run(name)
-    assert method.info()["rescues"] == 0
+    before = method.info()["rescues"]  # on some processors already one, of the draws of `logcei`
     with pytest.warns(NumericalRescueWarning, match="a model needed a rescue"):
         batch = method.ask(2)
     assert len(batch) == 2
     assert all(np.isfinite(p.u).all() for p in batch)
-    assert method.info()["rescues"] > 0
+    assert method.info()["rescues"] > before
 
 
 @pytest.mark.parametrize("name", QUICK)
