@@ -19,7 +19,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -180,13 +180,13 @@ def print_table(given: argparse.Namespace) -> None:
     every = [stored[label] for label in stored] + list(others.values())
     yard = Yardstick(record for runs in every for record in runs.values() if record.problem in names)
     for label in labels:
-        mine = _kept(stored.get(label, {}), names)
+        mine = _kept(stored.get(label, {}), names, given.seeds)
         print(f"\n{label}: {len(mine)} runs, commits {', '.join(sorted({r.commit for r in mine.values()}))}")
         if not mine:
             continue
         print(aligned(table(list(mine.values()), yard, given.tau)))
         if label in others:
-            rows, problems = paired(mine, _kept(others[label], names), yard)
+            rows, problems = paired(mine, _kept(others[label], names, given.seeds), yard)
             print(f"\n{label} against {given.against}: differences of log10 gap, below 0 is better")
             print(aligned(rows))
             for words, sign, found in (("wins", -1.0, problems), ("losses", 1.0, problems[::-1])):
@@ -196,22 +196,30 @@ def print_table(given: argparse.Namespace) -> None:
 
 def print_standing(given: argparse.Namespace) -> None:
     """Print for every tau what each method solved, side by side, as Markdown."""
-    stored = read_all(given.results)
-    names = {e.name for e in chosen(given)}
-    kept = {label: _kept(_nearly(runs) if given.near else runs, names) for label, runs in stored.items()}
+    kept, yard = _looked_at(given)
     labels = given.methods or sorted(kept, key=lambda label: (label != "lcbo", -len(kept[label]), label))
-    yard = Yardstick(record for runs in kept.values() for record in runs.values())
     for tau in given.tau:
         print(f"\nPercent of the {given.half} half solved to {tau:g} after {given.after}d evaluations:\n")
         print(as_markdown(standing({label: kept[label] for label in labels}, yard, tau, given.after)))
+
+
+def _looked_at(given: argparse.Namespace) -> tuple[dict[str, dict[Key, Record]], Yardstick]:
+    """Return the runs that are asked for by label, and the yardstick of all seeds."""
+    names = {e.name for e in chosen(given)}
+    stored = {label: _kept(runs, names, None) for label, runs in read_all(given.results).items()}
+    if given.near:
+        stored = {label: _nearly(runs) for label, runs in stored.items()}
+    yard = Yardstick(record for runs in stored.values() for record in runs.values())
+    return {label: _kept(runs, names, given.seeds) for label, runs in stored.items()}, yard
 
 
 def _nearly(runs: Mapping[Key, Record]) -> dict[Key, Record]:
     return {key: record.nearly() for key, record in runs.items() if record.near is not None}
 
 
-def _kept(runs: Mapping[Key, Record], names: set[str]) -> dict[Key, Record]:
-    return {key: record for key, record in runs.items() if key[0] in names}
+def _kept(runs: Mapping[Key, Record], names: set[str], seeds: Sequence[int] | None) -> dict[Key, Record]:
+    """Return the runs of the problems and seeds that are looked at; ``None`` are all seeds."""
+    return {key: run for key, run in runs.items() if key[0] in names and (seeds is None or key[3] in seeds)}
 
 
 def _others(
@@ -232,10 +240,7 @@ def draw_profiles(given: argparse.Namespace) -> None:
     """Draw the profiles of the labels: two files for each tau, or one picture of all kinds together."""
     from suite_profiles import draw, draw_overview
 
-    stored = read_all(given.results)
-    names = {e.name for e in chosen(given)}
-    kept = {label: _kept(_nearly(runs) if given.near else runs, names) for label, runs in stored.items()}
-    yard = Yardstick(record for runs in kept.values() for record in runs.values())
+    kept, yard = _looked_at(given)
     shown = {label: kept[label] for label in given.methods or kept}
     if given.out.suffix:
         draw_overview(shown, yard, given.tau, given.out)
@@ -292,6 +297,7 @@ def arguments() -> argparse.ArgumentParser:
     looking = argparse.ArgumentParser(add_help=False, parents=[_choice("tuning"), stored])
     looking.add_argument("--methods", nargs="+", default=[], metavar="LABEL", help="labels; default all")
     looking.add_argument("--tau", nargs="+", type=float, default=[1e-1, 1e-2, 1e-3])
+    looking.add_argument("--seeds", type=seeds_of, help="such as 0-4; default all")
     looking.add_argument("--near", action="store_true", help="accept violations of 1e-6 spreads")
     showing = verbs.add_parser("table", parents=[looking])
     showing.add_argument("--against", help="a label, a results file, or a folder of the same labels")

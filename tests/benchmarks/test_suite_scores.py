@@ -250,6 +250,7 @@ def test_command_prints_and_draws_what_is_stored(
     assert "one against two" in shown
     assert f"largest wins: {WELD} -" in shown
     assert "largest losses: none" in shown
+    assert "one: 0 runs" in command("table", "--seeds", "5-6", *chosen)
     files = command("profiles", str(tmp_path / "out"), "--tau", "0.1", *chosen).split()
     assert [Path(f).name for f in files] == ["data_profiles_0.1.png", "performance_profiles_0.1.png"]
     assert all(Path(f).stat().st_size > 1000 for f in files)
