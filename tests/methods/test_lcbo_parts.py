@@ -71,12 +71,9 @@ def test_window_skips_failures() -> None:
 
 
 @pytest.mark.parametrize(
-    ("noise", "level", "explore"),
-    [(0.0, 0.0, 1), (0.4 * CLEARLY_NOISY, 0.4, 2), (CLEARLY_NOISY, 1.0, 4), (10.0, 1.0, 4)],
+    ("noise", "level"), [(0.0, 0.0), (0.4 * CLEARLY_NOISY, 0.4), (CLEARLY_NOISY, 1.0), (10.0, 1.0)]
 )
-def test_noise_level_is_that_of_repeats_over_the_scatter_of_the_window(
-    noise: float, level: float, explore: int
-) -> None:
+def test_noise_level_is_that_of_repeats_over_the_scatter_of_the_window(noise: float, level: float) -> None:
     """Repeats ``-s, 0, s`` have the standard deviation s; outputs -1 and 1 have 1."""
     told, repeats = archive([-1.0, 1.0]), Repeats((None,))
     for output in (noise, -noise, 0.0):
@@ -85,9 +82,27 @@ def test_noise_level_is_that_of_repeats_over_the_scatter_of_the_window(
     mine.decide(told.y, repeats)
     assert mine.level == pytest.approx(level, abs=1e-12)
     assert mine.window == pytest.approx(3.0 + 5.0 * level)
-    assert mine.explore == explore
     other.restore(json.loads(json.dumps(mine.state())))
     assert other.level == mine.level
+
+
+@pytest.mark.parametrize(
+    ("level", "dim", "probes"),
+    [
+        (0.0, 1, 1),
+        (0.0, 300, 1),
+        (1.0, 1, 1),
+        (1.0, 6, 1),
+        (1.0, 12, 2),
+        (1.0, 24, 4),
+        (1.0, 300, 4),
+        (0.4, 24, 2),
+    ],
+)
+def test_probes_grow_with_the_noise_and_with_the_variables(level: float, dim: int, probes: int) -> None:
+    regime = NoiseRegime()
+    regime.level = level
+    assert regime.explore(dim) == probes
 
 
 def test_noise_level_without_repeats_is_zero() -> None:

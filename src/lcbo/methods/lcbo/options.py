@@ -33,7 +33,7 @@ class LcboOptions(LearnedModelOptions):
         noise_probes: extra repeats at the first iterate when the noise is unknown, at most a 25th of the
             budget.
         explore: exploration points per iteration, ``b2``; a number or a function of k, and never more than
-            the budget. ``auto``: 1, with noise up to 4.
+            the budget. ``auto``: 1, with noise one for every six variables, up to 4.
         window: the model sees the ``window * d`` most recent points; ``None`` all; ``auto`` 3, with noise
             up to 8, and at least 12 points.
         window_limit: and never more than this many.

@@ -20,6 +20,8 @@ from lcbo.types import Array
 
 PROBES_SHARE = 25  # noise probes cost at most a 25th of the budget
 QUIET_WINDOW = 3.0  # evaluations per variable where there is no noise
+MOST_PROBES = 4.0  # before a step, where noise is clear
+VARIABLES_PER_PROBE = 6.0  # so many variables ask for one of them
 CLEARLY_NOISY = 0.03  # noise over the scatter of the window, in standard deviations
 
 
@@ -52,10 +54,13 @@ class NoiseRegime:
         """
         return 0.0 if self.rough else 1.0 - self.level
 
-    @property
-    def explore(self) -> int:
-        """Exploration points per iteration."""
-        return round(1.0 + 3.0 * self.level)
+    def explore(self, dim: int) -> int:
+        """Exploration points per iteration in so many variables.
+
+        A step in few variables needs few averages: what more of them cost is better spent on more steps.
+        """
+        most = min(max(dim / VARIABLES_PER_PROBE, 1.0), MOST_PROBES)
+        return round(1.0 + (most - 1.0) * self.level)
 
     def decide(self, y: Array, repeats: Repeats) -> None:
         """Compare the scatter of repeats with that of the window's outputs, ``n x B``.
@@ -98,7 +103,7 @@ class BatchSizes:
         if k == 1 and None in setup.noise_var:
             repeats += min(most // PROBES_SHARE, self._options.noise_probes)
         if isinstance(explore, str):
-            return min(most, repeats), self._regime.explore
+            return min(most, repeats), self._regime.explore(setup.dim)
         around = min(most, int(at(explore, k, "options, explore")))
         return (min(most, repeats) if repeats or around else 1), around
 
