@@ -37,7 +37,8 @@ problem = lcbo.Problem({"a": (0.0, 1.0), "b": (0.0, 1.0)}, ["floor <= 0", "ceili
 
 # %%
 # To look over its shoulder, margins that take notes: where the run stands, what the model says there, and how
-# long a step may be. Everything else is the default method.
+# long a step may be. There are four probes before a step, as the default has in many variables; in two it
+# takes one. Everything else is the default method.
 
 
 class Noted(Landing):
@@ -52,7 +53,7 @@ class Noted(Landing):
 
 def build(setup, options):
     """Return the default method with margins that take notes."""
-    method = Lcbo(setup, LcboOptions(adapt_frame=False, **options))
+    method = Lcbo(setup, LcboOptions(adapt_frame=False, explore=4, **options))
     method.step.landing = Noted(method.options.landing)
     methods.append(method)
     return method
