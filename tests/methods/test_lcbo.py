@@ -87,20 +87,20 @@ def test_a_noise_free_run_explores_with_one_point() -> None:
     assert (method.regime.level, method.window.size) == (0.0, 3 * DIM)
 
 
-def test_a_noisy_run_explores_with_more_points_and_a_longer_window() -> None:
+def test_a_noisy_run_has_a_longer_window_and_in_few_variables_no_more_probes() -> None:
     method = make()
     batches = run(method, 6, noisy(0.1))
     assert roles(batches[1]) == ["iterate"] * 5 + ["explore"]
-    assert roles(batches[2]) == ["iterate"] + ["explore"] * 4
+    assert roles(batches[2]) == ["iterate", "explore"]
     assert (method.regime.level, method.window.size) == (1.0, 8 * DIM)
 
 
-@pytest.mark.parametrize(("noise_var", "repeats", "explored"), [(0.0, 0, 1), (0.01, 1, 4)])
-def test_known_noise_needs_no_probes(noise_var: float, repeats: int, explored: int) -> None:
+@pytest.mark.parametrize(("noise_var", "repeats"), [(0.0, 0), (0.01, 1)])
+def test_known_noise_needs_no_probes(noise_var: float, repeats: int) -> None:
     method = make(noise_var=(noise_var, noise_var))
     batches = run(method, 4, noisy(noise_var**0.5))
     assert roles(batches[1]).count("iterate") == repeats
-    assert roles(batches[3]).count("explore") == explored
+    assert roles(batches[3]).count("explore") == 1
 
 
 @pytest.mark.parametrize(("budget", "probes"), [(None, 4), (1000, 4), (75, 3), (20, 0)])
