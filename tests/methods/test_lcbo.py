@@ -95,12 +95,13 @@ def test_a_noisy_run_has_a_longer_window_and_in_few_variables_no_more_probes() -
     assert (method.regime.level, method.window.size) == (1.0, 8 * DIM)
 
 
-@pytest.mark.parametrize(("noise_var", "repeats"), [(0.0, 0), (0.01, 1)])
-def test_known_noise_needs_no_probes(noise_var: float, repeats: int) -> None:
+@pytest.mark.parametrize(("noise_var", "repeats", "level"), [(0.0, 0, 0.0), (0.01, 1, 1.0)])
+def test_known_noise_needs_no_probes(noise_var: float, repeats: int, level: float) -> None:
     method = make(noise_var=(noise_var, noise_var))
     batches = run(method, 4, noisy(noise_var**0.5))
     assert roles(batches[1]).count("iterate") == repeats
     assert roles(batches[3]).count("explore") == 1
+    assert method.regime.level == level
 
 
 @pytest.mark.parametrize(("budget", "probes"), [(None, 4), (1000, 4), (75, 3), (20, 0)])

@@ -111,6 +111,7 @@ def test_a_run_along_kinks_widens_its_model_and_goes_on_bit_for_bit() -> None:
             calls += [proposal, Outcome(proposal.id, y)]
             method.tell(proposal.id, y)
         rough.append(method.regime.rough)
+        assert method.window.size == 8 * (8 if rough[-1] else 3)
         if method.archive.size >= 60 and not any(rough):
             assert isinstance(method.step, LinearizedStep)
             for radius in np.geomspace(0.1, 0.001, 20):
