@@ -23,7 +23,7 @@ def test_determinants_and_forms_are_those_of_the_matrices(n: int) -> None:
             np.testing.assert_allclose(volume[i, k], np.linalg.slogdet(whole)[1], rtol=1e-10, atol=1e-10)
             expected = (y * np.linalg.solve(whole, y.T).T).sum(1)
             np.testing.assert_allclose(forms[i, :, k], expected, rtol=1e-9)
-    np.testing.assert_array_equal(shifted(SHIFTS, [2, 0])[1], forms[:, [2, 0]])
+    np.testing.assert_allclose(shifted(SHIFTS, [2, 0])[1], forms[:, [2, 0]], rtol=1e-13)
 
 
 def test_what_rounding_makes_indefinite_is_treated_as_singular() -> None:
@@ -35,9 +35,14 @@ def test_what_rounding_makes_indefinite_is_treated_as_singular() -> None:
     assert (forms[..., 0] > 0.0).all()
 
 
-def test_many_outputs_are_solved_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("coordinates", [1, 4, 6])
+def test_coordinates_are_summed_in_portions(coordinates: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     half, y = rng.standard_normal((2, 6, 6)), rng.standard_normal((5, 6))
     whole = Shifted(half @ half.swapaxes(1, 2), y)(SHIFTS)[1]
-    monkeypatch.setattr("lcbo.models.fits.shifted.PORTION", 2 * 2 * 6 * len(SHIFTS))
-    np.testing.assert_array_equal(Shifted(half @ half.swapaxes(1, 2), y)(SHIFTS)[1], whole)
+    monkeypatch.setattr("lcbo.models.fits.shifted.PORTION", coordinates * 2 * 5 * len(SHIFTS))
+    np.testing.assert_allclose(Shifted(half @ half.swapaxes(1, 2), y)(SHIFTS)[1], whole, rtol=1e-13)
+
+
+def test_no_data_have_no_forms() -> None:
+    assert Shifted(np.eye(4)[None].copy(), np.zeros((0, 4)))(SHIFTS)[1].shape == (1, 0, len(SHIFTS))

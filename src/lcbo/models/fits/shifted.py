@@ -11,7 +11,7 @@ from scipy.linalg import lapack
 
 from lcbo.types import Array
 
-PORTION = 2**20  # numbers that are solved for at once
+PORTION = 2**18  # numbers that are kept before they are summed: what a cache holds
 ROUNDING = (0.0, *(np.finfo(np.float64).eps * 10.0 ** np.arange(16)))  # over the size of the matrix
 
 
@@ -58,12 +58,36 @@ class Shifted:
             pivots, multipliers, failed = lapack.dpttrf(levels.ravel(), below, overwrite_d=1)
             if not failed:
                 break
-        forms = np.empty((size, m, k))
-        each = max(PORTION // (size * k * n), 1)
-        for i in range(0, m, each):
-            part = y[:, i : i + each]
-            right = np.repeat(part.swapaxes(0, 1)[:, :, None], k, 2)  # m x l x k x n
-            solved, _ = lapack.dpttrs(pivots, multipliers, right.reshape(len(right), -1).T)
-            solved = solved.T.reshape(right.shape).swapaxes(0, 1)
-            forms[:, i : i + each] = (solved @ part[..., None]).squeeze(-1)
+        # From here on the coordinates come first, as they are gone through one by one.
+        weights = np.moveaxis(1.0 / pivots.reshape(size, k, n), -1, 0).copy()
+        factors = np.moveaxis(np.append(0.0, multipliers).reshape(size, k, n), -1, 0).copy()
+        factors[0] = 0.0
+        forms = _forms(factors, weights, y.transpose(2, 1, 0).copy()).swapaxes(0, 1)
         return np.log(pivots).reshape(size, k, n).sum(-1), forms
+
+
+def _forms(factors: Array, weights: Array, y: Array) -> Array:
+    """Return ``y^T (E D E^T)^-1 y = sum_i z_i^2 / D_i`` with ``E z = y``, ``m x l x k``.
+
+    E has ones on its diagonal, so ``z_i = y_i - E_i,i-1 z_i-1``. All of z together would be too large for a
+    cache: some coordinates at a time are squared and added up.
+
+    Args:
+        factors: ``n x l x k``, what is beside the diagonal of E, the first being 0.
+        weights: ``n x l x k``, ``1 / D``.
+        y: ``n x m x l``.
+    """
+    (n, size, k), m = factors.shape, y.shape[1]
+    each = min(max(PORTION // (m * size * k), 1), n) if m else 1
+    z, forms = np.zeros((each, m, size, k)), np.zeros((m, size, k))
+    last = forms.copy()
+    for first in range(0, n, each):
+        some, part = slice(first, first + each), z[: n - first]
+        for now, factor, right in zip(part, factors[some], y[some, ..., None], strict=True):
+            np.multiply(last, factor, out=now)
+            last = np.subtract(right, now, out=now)
+        last = last.copy()
+        part *= part
+        part *= weights[some, None]
+        forms += part.sum(0)
+    return forms
