@@ -12,7 +12,6 @@ with ``phi1 = -dphi/dt`` and ``phi2 = d2phi/dt2``. Batch dimension ``B`` runs ov
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -20,8 +19,6 @@ import torch
 from torch import Tensor
 
 Profile = Callable[[Tensor], tuple[Tensor, Tensor, Tensor]]
-
-SQRT5 = math.sqrt(5.0)
 
 
 def rbf(r2: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -33,22 +30,24 @@ def rbf(r2: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def matern52(r2: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return ``phi, phi1, phi2`` of Matern-5/2, ``phi = (1 + sqrt5 r + 5 r^2 / 3) exp(-sqrt5 r)``."""
     s, decay = _matern52_parts(r2)
-    return _matern52_value(r2, s, decay), (5.0 / 3.0) * (1.0 + s) * decay, (25.0 / 3.0) * decay
+    return _matern52_value(s, decay), (1.0 + s).mul_(decay).mul_(5.0 / 3.0), (25.0 / 3.0) * decay
 
 
 def _matern52_parts(r2: Tensor) -> tuple[Tensor, Tensor]:
-    s = SQRT5 * r2.sqrt()
+    """Return ``s = sqrt5 r`` and ``exp(-s)``."""
+    s = (5.0 * r2).sqrt_()
     return s, s.neg().exp_()
 
 
-def _matern52_value(r2: Tensor, s: Tensor, decay: Tensor) -> Tensor:
-    return (1.0 + s).add_((5.0 / 3.0) * r2) * decay
+def _matern52_value(s: Tensor, decay: Tensor) -> Tensor:
+    """Return ``(1 + s + s^2 / 3) exp(-s)``; few arrays, since memory costs more than the arithmetic."""
+    return (s / 3.0).add_(1.0).mul_(s).add_(1.0).mul_(decay)
 
 
 PROFILES: dict[str, Profile] = {"rbf": rbf, "matern52": matern52}
 VALUES: dict[str, Callable[[Tensor], Tensor]] = {  # phi alone
     "rbf": lambda r2: torch.exp(-0.5 * r2),
-    "matern52": lambda r2: _matern52_value(r2, *_matern52_parts(r2)),
+    "matern52": lambda r2: _matern52_value(*_matern52_parts(r2)),
 }
 CURVATURE = {"rbf": 1.0, "matern52": 5.0 / 3.0}  # phi1(0): prior gradient variance is s * phi1(0) / l^2
 

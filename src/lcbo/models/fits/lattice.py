@@ -30,6 +30,8 @@ from lcbo.models.kernels import VALUES, plain_squared_distance
 from lcbo.types import Array
 
 PORTION = 2**20  # numbers of the covariances that are treated together
+TABLE = 2**17  # numbers of the log likelihoods that are: what a cache holds
+NEGLIGIBLE = -600.0  # logarithm of a weight over the largest one
 
 
 @dataclass(frozen=True)
@@ -184,28 +186,43 @@ class _Plane:
 
     def average(self, shifted: Shifted) -> tuple[Tensor, Tensor]:
         """Evidence of ``l`` lengthscales, ``m x l``, and posterior means of ln s and ln v, ``m x l x 2``."""
-        table = self._log_likelihood(shifted)
-        table -= self.repeats
-        table += self.prior
-        table.masked_fill_(self.excluded, -torch.inf)
-        evidence = torch.logsumexp(table, (-2, -1))
-        weight = table.sub_(evidence[..., None, None]).exp_()
-        means = torch.stack([weight.sum(-1) @ self.ln_scale, (weight.sum(-2) * self.ln_noise).sum(-1)], -1)
+        volume, misfit = (to_tensor(-0.5 * part, self.least) for part in shifted(self.ratios))
+        level = volume[:, None, self.at] + (self.prior - 0.5 * shifted.n * self.ln_scale[:, None])
+        floor = self._at_floor(shifted)
+        each = max(TABLE // level.numel(), 1)
+        parts = []
+        for i in range(0, len(self.rows), each):
+            rows = slice(i, i + each)
+            table = misfit[:, rows][..., self.at].mul_((-self.ln_scale).exp()[:, None]).add_(level)
+            if floor is not None:
+                table = torch.where(self.floored[rows, None], floor[:, rows, :, None] + self.prior, table)
+            table.sub_(self.repeats[rows]).masked_fill_(self.excluded[rows], -torch.inf)
+            parts.append(self._averaged(table, self.ln_noise[rows]))
+        evidence, means = (torch.cat(part, 1) for part in zip(*parts, strict=True))
         return evidence.T, means.transpose(0, 1)
 
-    def _log_likelihood(self, shifted: Shifted) -> Tensor:
-        """Log likelihood of the merged means: ``l x m x S x V``."""
-        volume, misfit = (to_tensor(part, self.least)[..., self.at] for part in shifted(self.ratios))
-        volume, per_scale = volume[:, None].repeat(1, len(self.rows), 1, 1), (-self.ln_scale).exp()
+    def _averaged(self, table: Tensor, ln_noise: Tensor) -> tuple[Tensor, Tensor]:
+        """What the logarithms ``l x m x S x V`` of weights say; they are overwritten."""
+        top = table.amax((-2, -1), keepdim=True)
+        # What is far below the largest weight counts for nothing, and numbers that underflow take time.
+        weight = table.sub_(top).clamp_min_(NEGLIGIBLE).exp_()
+        by_scale, by_noise = weight.sum(-1), weight.sum(-2)
+        total = by_scale.sum(-1)
+        means = torch.stack([by_scale @ self.ln_scale, (by_noise * ln_noise).sum(-1)], -1)
+        return top[..., 0, 0] + total.log(), means / total[..., None]
+
+    def _at_floor(self, shifted: Shifted) -> Tensor | None:
+        """Log likelihood of the merged means at the least noise, ``l x m x S``, if it is above any other."""
+        if not bool(self.floored.any()):
+            return None
+        found = self.least.new_zeros(len(shifted.norm), len(self.rows), len(self.ln_scale))
+        per_scale = (-self.ln_scale).exp()
         for least in set(self.least[self.floored.any(-1)].tolist()):
             same = (self.least == least).nonzero().flatten()
             ratios = to_array(least * per_scale).clip(0.5 * self.ratios[0])  # what is less is excluded
-            floor_volume, floor_misfit = (to_tensor(part, same) for part in shifted(ratios, same.tolist()))
-            floored = self.floored[same, None]
-            volume[:, same] = torch.where(floored, floor_volume[:, None, :, None], volume[:, same])
-            misfit[:, same] = torch.where(floored, floor_misfit[..., None], misfit[:, same])
-        table = misfit.mul_(per_scale[:, None]).add_(volume)
-        return table.add_(shifted.n * self.ln_scale[:, None]).mul_(-0.5)
+            volume, misfit = (to_tensor(part, same) for part in shifted(ratios, same.tolist()))
+            found[:, same] = -0.5 * (misfit * per_scale + volume[:, None] + shifted.n * self.ln_scale)
+        return found
 
 
 def _indices(span: tuple[int, int], like: Tensor) -> Tensor:
