@@ -16,6 +16,7 @@ from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.kernels import PROFILES, VALUES, plain_squared_distance, squared_distance
 
 PORTION = 2**18  # numbers; larger blocks of memory cost more than the algebra on them
+BLOCK = 2**15  # of them, where many results of one are in use
 
 
 class FactoredGP:
@@ -49,24 +50,33 @@ class FactoredGP:
         isotropic = self.hyper.lengthscale.shape[-1] == 1
         r2 = plain_squared_distance(self.u, self.u) if isotropic else None
         factor = self.u.new_empty(batch, n, n).mT  # in columns, as LAPACK returns them
-        for rows in _portions(batch, n * n):
-            factor[rows] = self._factor(rows, r2)
+        portions = _portions(batch, n * n)
+        scratch = self.u.new_empty(portions[0].stop, n, n)  # one for all: new memory costs as much as algebra
+        for rows in portions:
+            cov = scratch[: len(factor[rows])]
+            self._fill(cov, rows, r2)
+            cholesky(cov, out=factor[rows])
         return factor
 
-    def _factor(self, rows: slice, r2: Tensor | None) -> Tensor:
-        """Cholesky factor of the covariance of some outputs, from the distances if all outputs share them."""
+    def _fill(self, cov: Tensor, rows: slice, r2: Tensor | None) -> None:
+        """Put the covariances of some outputs, from the distances if all outputs share them, into a tensor.
+
+        Only what is not above the diagonal is computed, some rows at a time.
+        """
         part, present = self.hyper.outputs(rows), self.present[rows]
-        if r2 is None:
-            r2 = squared_distance(self.u, self.u, part.lengthscale)
-        else:
-            r2 = r2 / part.lengthscale.square()[..., None]
-        cov = part.outputscale[:, None, None] * VALUES[part.kernel](r2)
+        (batch, n), scale = present.shape, part.outputscale[:, None, None]
+        for points in _portions(n, batch * n, BLOCK):
+            before = slice(points.stop)
+            if r2 is None:
+                scaled = squared_distance(self.u[points], self.u[before], part.lengthscale)
+            else:
+                scaled = r2[points, before] / part.lengthscale.square()[..., None]
+            torch.mul(VALUES[part.kernel](scaled), scale, out=cov[:, points, before])
         diagonal = cov.diagonal(dim1=-2, dim2=-1)
         diagonal.copy_(part.outputscale[:, None] + self.noise[rows])
         if not self.complete:
             cov *= present[:, :, None] & present[:, None, :]
             diagonal[~present] = 1.0
-        return cholesky(cov)
 
     def _kernel(self, z: Tensor) -> Tensor:
         """Prior covariance between data and points, missing outcomes included: ``B x n x p``."""
@@ -209,10 +219,10 @@ class FactoredGP:
         return joined([torch.cholesky_solve(rhs[rows], self.factor[rows]) for rows in portions])
 
 
-def _portions(batch: int, numbers: int) -> list[slice]:
-    """Outputs to be treated together: with so many numbers for each, not more than a cache holds."""
-    size = max(PORTION // max(numbers, 1), 1)
-    return [slice(i, i + size) for i in range(0, batch, size)]
+def _portions(batch: int, numbers: int, most: int = PORTION) -> list[slice]:
+    """What is to be treated together: with so many numbers for each, not more than a cache holds."""
+    size = max(most // max(numbers, 1), 1)
+    return [slice(i, min(i + size, batch)) for i in range(0, batch, size)]
 
 
 def joined(parts: list[Tensor]) -> Tensor:
