@@ -44,6 +44,6 @@ def cholesky(a: Tensor, out: Tensor | None = None) -> Tensor:
 
 def _factor(a: Tensor, out: Tensor | None) -> tuple[Tensor, Tensor]:
     """Return factors and, where it failed, a number above 0."""
-    where = None if out is None else (out, torch.empty(a.shape[:-2], dtype=torch.int32, device=a.device))
+    where = None if out is None else (out, a.new_empty(a.shape[:-2], dtype=torch.int32))
     factor, info = torch.linalg.cholesky_ex(a, out=where)
     return factor, info

@@ -140,6 +140,26 @@ def test_update_is_that_of_the_joint_normal():
     assert found.expected.shape == found.deviation.shape == (3, 2)
 
 
+def test_update_leaves_alone_what_was_not_observed():
+    rng = np.random.default_rng(2)
+    root = rng.standard_normal((3, 4, 4))
+    cov, mean = root @ root.swapaxes(1, 2), rng.standard_normal((4, 3))
+    cov[2] = 0.0  # known exactly
+    count = np.array([[2.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 0.0, 1.0], [3.0, 0.0, 1.0]])
+    seen, prior, noise = rng.standard_normal((4, 3)), np.log(np.tile(PRIOR[:, None], (1, 3))), np.full(3, 0.3)
+    seen[count == 0.0] = np.nan
+    found = updated(forecast(mean, cov), prior, count, seen, noise, np.zeros((4, 1)))
+    np.testing.assert_allclose(found.mean[:, :, 1:], np.broadcast_to(mean[:, 1:], (len(INFLATION), 4, 2)))
+    np.testing.assert_allclose(found.weight[:, 1:], np.exp(prior[:, 1:]))
+    np.testing.assert_allclose(found.std[:, :, 1], np.outer(INFLATION, np.sqrt(cov[1].diagonal())))
+    np.testing.assert_array_equal(found.std[:, :, 2], 0.0)
+    o = np.array([0, 2, 3])  # the first output, observation by observation
+    for h, inflation in enumerate(INFLATION):
+        total = inflation**2 * cov[0][np.ix_(o, o)] + np.diag(0.09 / count[o, 0])
+        gain = inflation**2 * cov[0][:, o] @ np.linalg.inv(total)
+        np.testing.assert_allclose(found.mean[h, :, 0], mean[:, 0] + gain @ (seen - mean)[o, 0], rtol=1e-6)
+
+
 def test_deviation_over_the_inflations_is_that_of_draws():
     few = prospects([[0.0, 1.0]], [[1.0, 2.0]])
     mixed = np.sqrt(PRIOR @ np.square(INFLATION))

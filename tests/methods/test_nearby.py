@@ -46,7 +46,9 @@ def test_a_belief_is_a_forecast_with_its_slopes() -> None:
     means = [model.forecast(u + sign * step) for sign in (1.0, -1.0)]
     up, down = (found.scaling.undo(found.mean) for found in means)
     np.testing.assert_allclose(belief.gradient, (up - down).T / 2e-4, rtol=1e-4, atol=100.0)
-    found = model.forecast(u[None])
+    each, found = model.forecast_each(u[None]), model.forecast(u[None])
+    np.testing.assert_allclose(each.mean, found.mean)
+    np.testing.assert_allclose(each.var, found.var)
     np.testing.assert_allclose(belief.mean, found.scaling.undo(found.mean)[0])
     np.testing.assert_allclose(belief.std, found.scaling.std * np.sqrt(found.var[0]))
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from lcbo.models import factored
 from lcbo.models.data import Data, merge
 from lcbo.models.gp import BatchedGP
+from lcbo.models.grown import GrownGP
 from lcbo.models.hyperparameters import Hyperparameters
 
 DIM = 3
@@ -230,3 +231,19 @@ def test_leaving_one_out_equals_a_model_without_it(missing: bool) -> None:
         known = ~torch.isnan(expected)
         torch.testing.assert_close(left_out.var[known, i], var[known, 0])
         torch.testing.assert_close(left_out.observed[known, i], torch.from_numpy(y[i])[known])
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_diagonal_of_the_inverse_is_that_of_the_dense_one(
+    missing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lcbo.models.factored.COLUMNS", 3)
+    x, y = observations(replicates=False)
+    if missing:
+        y[2, 1] = np.nan
+    gp = BatchedGP(merge(x, y), hyperparameters("matern52", ard=False))
+    grown = GrownGP(gp).conditioned(0.5 * gp.u[:2] + 0.1)
+    for model in (gp, grown):
+        expected = torch.linalg.inv(model.factor @ model.factor.mT).diagonal(dim1=-2, dim2=-1)
+        torch.testing.assert_close(model.inverse_diagonal(), expected)
+        torch.testing.assert_close(model.inverse_diagonal(4), expected[:, :4])

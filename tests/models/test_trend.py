@@ -139,10 +139,13 @@ def test_planes_of_all_outputs_are_the_summed_kernel() -> None:
     x, y = observations()
     at = torch.tensor([[0.4, 0.5, 0.3], [0.9, 0.1, 1.4]], dtype=torch.float64)
     planed = PlanedGP(process(y, x), LARGEST)
-    mean, cov = planed.predict(at)
+    mean, cov = planed.joint(at)
     expected_mean, expected_cov = dense(x, y, at)
     torch.testing.assert_close(mean[0], expected_mean, rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(cov[0], expected_cov, rtol=1e-4, atol=1e-4)
+    mean, var = planed.predict(at)
+    torch.testing.assert_close(mean[0], expected_mean, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(var[0], expected_cov.diagonal(), rtol=1e-4, atol=1e-4)
     gradient, gradient_cov = planed.gradient(AT)
     trend = beside_trend(process(y, x), AT, 1, np.zeros(DIM, dtype=bool), LARGEST)
     torch.testing.assert_close(gradient[0], trend.gradient)
@@ -181,3 +184,13 @@ def test_observations_left_out_have_no_part_in_the_plane() -> None:
         assert float(left_out.var[0, j]) == pytest.approx(float(cov[0, 0]), rel=1e-3, abs=1e-4)
     assert torch.isnan(left_out.error[1]).tolist() == [j == 2 for j in range(len(y))]
     np.testing.assert_allclose(left_out.observed[0], y)
+
+
+def test_portions_of_the_outputs_predict_as_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    (x, y), at = observations(), torch.rand(5, DIM, dtype=torch.float64)
+    hyper = Hyperparameters.start(3, "matern52", {"lengthscale": [0.8, 0.5, 1.1], "noise_var": 0.02})
+    planed = PlanedGP(BatchedGP(merge(x, np.column_stack([y, y**2, x[:, 0]])), hyper), LARGEST)
+    whole = planed.predict(at)
+    monkeypatch.setattr("lcbo.models.factored.portions.__defaults__", (1,))
+    for found, expected in zip(planed.predict(at), whole, strict=True):
+        torch.testing.assert_close(found, expected)

@@ -231,7 +231,7 @@ class Confirmed(Wrapper):
             points += ladder(near.belief(center), self.setup.terms, self._noise(), evaluations)
             known = self.method.candidates()
             if known is not None:
-                prospects = prospects_of_forecast(known, near.forecast(known), self._demand)
+                prospects = prospects_of_forecast(known, near.forecast_each(known), self._demand)
                 points += between(center, known[self._demand.choose(prospects, self._scale())[0]])
         return distinct([self.setup.snapped(point) for point in points])
 

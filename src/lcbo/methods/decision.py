@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve
 from scipy.special import logsumexp, ndtr
 
 from lcbo.methods.protocol import Belief, Forecast, Method
@@ -227,23 +226,24 @@ def updated(
     scaling = forecast.scaling
     missed = scaling.apply(seen) - forecast.mean
     noise_var = np.square(noise / scaling.std)
-    mean = np.repeat(forecast.mean[None], len(INFLATION), axis=0)
-    var = np.square(INFLATION)[:, None, None] * forecast.var
-    log_weight = log_weight.copy()
-    for row, cov in enumerate(forecast.cov):
-        o = np.flatnonzero(count[:, row] > 0.0)
-        most = float(cov.diagonal().max())
-        if not len(o) or most <= 0.0:
-            continue
-        for h, inflation in enumerate(INFLATION):
-            prior = inflation**2 * cov
-            nugget = noise_var[row] / count[o, row] + JITTER * inflation**2 * most
-            factor = np.linalg.cholesky(prior[np.ix_(o, o)] + np.diag(nugget))
-            gain = cho_solve((factor, True), prior[o])
-            mean[h, :, row] += missed[o, row] @ gain
-            var[h, :, row] = prior.diagonal() - (prior[o] * gain).sum(0)
-            fit = missed[o, row] @ cho_solve((factor, True), missed[o, row])
-            log_weight[h, row] -= 0.5 * fit + np.log(factor.diagonal()).sum()
+    # All outputs and inflations at once, ``H x B x k x k``: what was not observed has the row and column of
+    # the identity in S, and no covariance.
+    square = np.square(INFLATION)[:, None, None, None]
+    observed, most = (count > 0.0).T, forecast.cov.diagonal(axis1=1, axis2=2).max(-1, initial=0.0)
+    observed &= (most > 0.0)[:, None]
+    cross = square * forecast.cov * observed[:, :, None]
+    nugget = noise_var[:, None] / np.maximum(count.T, 1.0) + JITTER * square[..., 0] * most[:, None]
+    total = cross * observed[:, None, :]
+    diagonal = np.einsum("hbkk->hbk", total)
+    diagonal += np.where(observed, nugget, 1.0)
+    away = np.where(observed, missed.T, 0.0)[:, :, None]
+    factor = np.linalg.cholesky(total)
+    white = np.linalg.solve(factor, np.concatenate([cross, np.tile(away, (len(square), 1, 1, 1))], -1))
+    reduction, error = white[..., :-1], white[..., -1:]
+    mean = forecast.mean + (reduction * error).sum(-2).swapaxes(1, 2)
+    var = square[..., 0] * forecast.var - np.square(reduction).sum(-2).swapaxes(1, 2)
+    determinant = np.log(factor.diagonal(axis1=2, axis2=3)).sum(-1)
+    log_weight = log_weight - 0.5 * np.square(error).sum((-2, -1)) - determinant
     std = scaling.std * np.sqrt(np.maximum(var, 0.0))
     return Prospects(u, scaling.undo(mean), std, normalized(log_weight), "confirmed")
 

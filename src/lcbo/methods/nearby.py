@@ -92,22 +92,28 @@ class Nearby:
 
     @torch.inference_mode()
     def forecast(self, u: Array) -> Forecast:
-        """Return what is believed at points of the unit cube, ``k x d``, together."""
-        mean, cov = map(to_array, self._gp.predict(to_tensor(self._frame.local(u), self._gp.gp.u)))
+        """Return what is believed at few points of the unit cube, ``k x d``, together."""
+        mean, cov = map(to_array, self._gp.joint(to_tensor(self._frame.local(u), self._gp.gp.u)))
         var = cov.diagonal(axis1=1, axis2=2).T.clip(0.0)
         return forecast_of(self._model, self._left_out, mean.T, var, cov)
+
+    @torch.inference_mode()
+    def forecast_each(self, u: Array) -> Forecast:
+        """Return what is believed at each of many points of the unit cube, ``k x d``."""
+        mean, var = map(to_array, self._gp.predict(to_tensor(self._frame.local(u), self._gp.gp.u)))
+        return forecast_of(self._model, self._left_out, mean.T, var.T)
 
     @torch.inference_mode()
     def belief(self, u: Array) -> Belief:
         """Return what is believed at one point of the unit cube, slopes included."""
         at, scale = to_tensor(self._frame.local(u), self._gp.gp.u), self._model.scaling.std
-        mean, cov = map(to_array, self._gp.predict(at[None]))
+        mean, var = map(to_array, self._gp.predict(at[None]))
         slope, slope_cov = map(to_array, self._gp.gradient(at))
         turn = scale[:, None] * self._frame.warp.slope(u) / self._frame.width
         return Belief(
             u=u,
             mean=self._model.scaling.undo(mean[:, 0]),
-            std=scale * np.sqrt(cov[:, 0, 0].clip(0.0)),
+            std=scale * np.sqrt(var[:, 0]),
             gradient=slope * turn,
             gradient_std=np.sqrt(slope_cov.diagonal(axis1=1, axis2=2).clip(0.0)) * turn,
             scale=scale,

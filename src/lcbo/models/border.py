@@ -43,6 +43,15 @@ def to_tensor(values: ArrayLike, place: Tensor | torch.device) -> Tensor:
     return tensor.to(place.device if isinstance(place, Tensor) else place)
 
 
+def room(shape: tuple[int, ...], like: Tensor) -> Tensor:
+    """Return a tensor for so many numbers, whatever they are now.
+
+    On the CPU the memory is NumPy's, which asks the system for large pages: to touch as much for the first
+    time costs less than half.
+    """
+    return to_tensor(np.empty(shape), like)
+
+
 def to_array(tensor: Tensor) -> Array:
     """Return the numbers of a tensor as an array, which on the CPU shares its memory."""
     array: Array = tensor.cpu().numpy()

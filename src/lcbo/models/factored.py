@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lcbo.linalg import cholesky
+from lcbo.models.border import room
 from lcbo.models.data import Data
 from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.kernels import PROFILES, VALUES, plain_squared_distance, squared_distance
 
 PORTION = 2**18  # numbers; larger blocks of memory cost more than the algebra on them
+COLUMNS = 128  # of an inverse that are computed together
 BLOCK = 2**15  # of them, where many results of one are in use
 
 
@@ -49,10 +51,10 @@ class FactoredGP:
         batch, n = self.present.shape
         isotropic = self.hyper.lengthscale.shape[-1] == 1
         r2 = plain_squared_distance(self.u, self.u) if isotropic else None
-        factor = self.u.new_empty(batch, n, n).mT  # in columns, as LAPACK returns them
-        portions = _portions(batch, n * n)
-        scratch = self.u.new_empty(portions[0].stop, n, n)  # one for all: new memory costs as much as algebra
-        for rows in portions:
+        factor = room((batch, n, n), self.u).mT  # in columns, as LAPACK returns them
+        parts = portions(batch, n * n)
+        scratch = self.u.new_empty(parts[0].stop, n, n)  # one for all: new memory costs as much as algebra
+        for rows in parts:
             cov = scratch[: len(factor[rows])]
             self._fill(cov, rows, r2)
             cholesky(cov, out=factor[rows])
@@ -65,7 +67,7 @@ class FactoredGP:
         """
         part, present = self.hyper.outputs(rows), self.present[rows]
         (batch, n), scale = present.shape, part.outputscale[:, None, None]
-        for points in _portions(n, batch * n, BLOCK):
+        for points in portions(n, batch * n, BLOCK):
             before = slice(points.stop)
             if r2 is None:
                 scaled = squared_distance(self.u[points], self.u[before], part.lengthscale)
@@ -93,22 +95,47 @@ class FactoredGP:
 
         ``d k(u, U_i) / du = outputscale * phi1 * (U_i - u) / l^2``
         """
+        away = (self.u - u) / self.hyper.lengthscale[:, None, :].square()
+        return self.slope_weights(u)[..., None] * away
+
+    def slope_weights(self, u: Tensor) -> Tensor:
+        """``outputscale * phi1`` between data and point, zero where an outcome is missing: ``B x n``."""
         r2 = squared_distance(self.u, u[None], self.hyper.lengthscale)
-        _, phi1, _ = PROFILES[self.hyper.kernel](r2)
-        weight = self.hyper.outputscale[:, None, None] * phi1
-        if not self.complete:
-            weight = weight * self.present[:, :, None]
-        return weight * ((self.u - u) / self.hyper.lengthscale[:, None, :].square())
+        phi1 = PROFILES[self.hyper.kernel](r2)[1].squeeze(-1)
+        weight = self.hyper.outputscale[:, None] * phi1
+        return weight if self.complete else weight * self.present
 
     def whiten(self, rhs: Tensor) -> Tensor:
         """``L^-1 rhs``."""
         white: Tensor = torch.linalg.solve_triangular(self.factor, rhs, upper=False)
         return white
 
+    def squares(self, rhs: Tensor) -> Tensor:
+        """Squared lengths of the columns of ``L^-1 rhs``."""
+        return self.whiten(rhs).square().sum(-2)
+
     def unwhiten(self, rhs: Tensor) -> Tensor:
         """``L^-T rhs``."""
         solved: Tensor = torch.linalg.solve_triangular(self.factor.mT, rhs, upper=True)
         return solved
+
+    def inverse_diagonal(self, first: int | None = None) -> Tensor:
+        """Diagonal of ``K^-1``, or the first numbers of it: ``B x n``.
+
+        They are the squared lengths of the columns of ``L^-1``, each of which begins with zeros.
+        """
+        n = len(self.u)
+        count = n if first is None else min(first, n)
+        found = self.u.new_empty(len(self.alpha), count)
+        for rows in portions(len(self.alpha), n * n):
+            factor = self.outputs(rows).factor
+            for i in range(0, count, COLUMNS):
+                units = torch.diag(factor.new_ones(n - i))[:, : min(COLUMNS, count - i)]
+                columns = torch.linalg.solve_triangular(
+                    factor[:, i:, i:], units.expand(len(factor), -1, -1), upper=False
+                )
+                found[rows, i : i + COLUMNS] = columns.square_().sum(-2)
+        return found
 
     def prior_gradient_cov(self, dim: int) -> Tensor:
         """Prior covariance of the gradient anywhere: ``B x d x d``."""
@@ -202,8 +229,8 @@ class FactoredGP:
 
     def _parts(self, width: int) -> list[Self]:
         """The model by portions of its outputs, for algebra with ``n x width`` numbers for each."""
-        portions = _portions(len(self.alpha), len(self.u) * width)
-        return [self] if len(portions) == 1 else [self.outputs(rows) for rows in portions]
+        parts = portions(len(self.alpha), len(self.u) * width)
+        return [self] if len(parts) == 1 else [self.outputs(rows) for rows in parts]
 
     def _mean(self, cross: Tensor) -> Tensor:
         return self.hyper.mean[:, None] + (self.alpha[:, None, :] @ cross).squeeze(-2)
@@ -215,11 +242,11 @@ class FactoredGP:
 
     def _solve(self, rhs: Tensor) -> Tensor:
         """``K^-1 rhs``."""
-        portions = _portions(len(self.factor), self.factor.shape[-1] ** 2)
-        return joined([torch.cholesky_solve(rhs[rows], self.factor[rows]) for rows in portions])
+        parts = portions(len(self.factor), self.factor.shape[-1] ** 2)
+        return joined([torch.cholesky_solve(rhs[rows], self.factor[rows]) for rows in parts])
 
 
-def _portions(batch: int, numbers: int, most: int = PORTION) -> list[slice]:
+def portions(batch: int, numbers: int, most: int = PORTION) -> list[slice]:
     """What is to be treated together: with so many numbers for each, not more than a cache holds."""
     size = max(most // max(numbers, 1), 1)
     return [slice(i, min(i + size, batch)) for i in range(0, batch, size)]

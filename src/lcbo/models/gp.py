@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from lcbo.models.factored import FactoredGP, joined
+from lcbo.models.factored import FactoredGP, joined, portions
 from lcbo.models.kernels import PROFILES, VALUES, followed_profile, squared_distance
 
 
@@ -53,15 +53,20 @@ class BatchedGP(FactoredGP):
     def gradient(self, u: Tensor) -> tuple[Tensor, Tensor]:
         """Mean gradient at one point, ``B x d``, and the trace of its covariance, ``B``.
 
-        They are those of `posterior`, without the covariance, which costs most.
+        They are those of `posterior`, without the covariance, which costs most: with ``w`` the
+        `slope_weights` the trace is ``tr d2k(u, u) - sum_j |L^-1 (w (U - u)_j)|^2 / l_j^4``.
         """
-        means, known = [], []
-        for part in self._parts(len(u)):
-            slope = part.gradient_cross(u)
-            means.append((part.alpha[:, None, :] @ slope).squeeze(-2))
-            known.append(part.whiten(slope).square().sum((-2, -1)))
+        weight, away, lengths = self.slope_weights(u), self.u - u, self.hyper.lengthscale
+        known = []
+        for rows in portions(len(weight), away.numel()):
+            known.append(self.outputs(rows).squares(weight[rows, :, None] * away))
+        taken = (joined(known) / lengths.square().square()).sum(-1)
         prior = self.hyper.prior_gradient_var.expand(-1, len(u)).sum(-1)
-        return joined(means), prior - joined(known)
+        return self._mean_gradient(weight, away), prior - taken
+
+    def _mean_gradient(self, weight: Tensor, away: Tensor) -> Tensor:
+        """Mean gradient, ``B x d``, at a point with so much away from it to the data: ``n x d``."""
+        return (self.alpha * weight) @ away / self.hyper.lengthscale.square()
 
     def mean(self, z: Tensor) -> Tensor:
         """Posterior mean at many points, ``B x p``: without the triangular solves of the variance."""
@@ -69,9 +74,12 @@ class BatchedGP(FactoredGP):
 
     def predict(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and variance of the noise-free outputs at many points, each ``B x p``."""
-        cross = self.cross(z)
-        var = self.hyper.outputscale[:, None] - self.whiten(cross).square().sum(-2)
-        return self._mean(cross), var.clamp_min(0.0)
+        means, known = [], []
+        for part in self._parts(len(z)):
+            cross = part.cross(z)
+            means.append(part._mean(cross))
+            known.append(part.squares(cross))
+        return joined(means), (self.hyper.outputscale[:, None] - joined(known)).clamp_min(0.0)
 
     def covariance(self, z: Tensor, nugget: float | None = None) -> Tensor:
         """Joint posterior covariance of the noise-free outputs at many points: ``B x p x p``.
@@ -112,9 +120,7 @@ class BatchedGP(FactoredGP):
 
     def observed(self, z: Tensor, y: Tensor) -> BatchedGP:
         """The posterior given further observations: ``p x d`` points, ``B x p`` values."""
-        residual = self.factor @ (self.factor.mT @ self.alpha[..., None])
-        known = residual.squeeze(-1) + self.hyper.mean[:, None]
-        return self.conditioned(z).with_targets(torch.cat([known, y], -1))
+        return self.conditioned(z).with_targets(torch.cat([self._known(), y], -1))
 
     def imagined(self, normal: Tensor) -> tuple[Tensor, Tensor]:
         """Outputs drawn jointly at the last ``k`` points, and the weights alpha given each draw.
@@ -161,11 +167,8 @@ class BatchedGP(FactoredGP):
         """
         cross = self.cross(u[None])
         mean = self.hyper.mean + (self.alpha * cross.squeeze(-1)).sum(-1)
-        var = (self.hyper.outputscale - self.whiten(cross).square().sum((-2, -1))).clamp_min(0.0)
-        slopes = [
-            (part.alpha[:, None, :] @ part.gradient_cross(u)).squeeze(-2) for part in self._parts(len(u))
-        ]
-        return mean, var, joined(slopes)
+        var = (self.hyper.outputscale - self.squares(cross).squeeze(-1)).clamp_min(0.0)
+        return mean, var, self._mean_gradient(self.slope_weights(u), self.u - u)
 
     def mean_hessian(self, u: Tensor) -> Tensor:
         """Second derivatives of the posterior mean at one point: ``B x d x d``.
@@ -201,13 +204,19 @@ class BatchedGP(FactoredGP):
         It takes the inverse covariance alone: with ``c = diag(K^-1)`` the error is ``alpha / c``, and its
         variance, the noise included, ``1 / c``.
         """
-        some = slice(first)
-        identity = torch.diag(self.u.new_ones(len(self.u)))[:, some]
-        weight = self.whiten(identity.expand(len(self.alpha), -1, -1)).square().sum(-2)
+        some, weight = slice(first), self.inverse_diagonal(first)
         alpha, noise = self.alpha[:, some], self.noise[:, some]
         return LeftOut(
             error=(alpha / weight).masked_fill(~self.present[:, some], torch.nan),
             var=(weight.reciprocal() - noise).clamp_min(0.0),
             noise=noise,
-            observed=self.mean(self.u[some]) + alpha * noise,
+            observed=self._known()[:, some],
         )
+
+    def _known(self) -> Tensor:
+        """The observations ``mean + K alpha`` that alpha is of, ``B x n``; where one is missing, the mean."""
+        residuals = []
+        for part in self._parts(len(self.u)):
+            factor = part.factor
+            residuals.append(factor @ (factor.mT @ part.alpha[..., None]))
+        return joined(residuals).squeeze(-1) + self.hyper.mean[:, None]

@@ -38,10 +38,19 @@ class GrownGP(BatchedGP):
 
     def whiten(self, rhs: Tensor) -> Tensor:
         """``L^-1 rhs``."""
+        return torch.cat(self._whitened(rhs), -2)
+
+    def squares(self, rhs: Tensor) -> Tensor:
+        """Squared lengths of the columns of ``L^-1 rhs``."""
+        top, below = self._whitened(rhs)
+        return top.square().sum(-2) + below.square().sum(-2)
+
+    def _whitened(self, rhs: Tensor) -> tuple[Tensor, Tensor]:
+        """``L^-1 rhs``: the rows of the base, and those after them."""
         n = self._beside.shape[-2]
         top = self._base.whiten(rhs[:, :n])
-        below = rhs[:, n:] - self._beside.mT @ top
-        return torch.cat([top, torch.linalg.solve_triangular(self._corner, below, upper=False)], -2)
+        below = torch.baddbmm(rhs[:, n:], self._beside.mT, top, alpha=-1.0)
+        return top, torch.linalg.solve_triangular(self._corner, below, upper=False)
 
     def unwhiten(self, rhs: Tensor) -> Tensor:
         """``L^-T rhs``."""

@@ -49,8 +49,14 @@ class GradientInformation:
     def __init__(self, gp: BatchedGP, u: Tensor) -> None:
         self.gp, self.u = gp, u
         self.places = torch.cat([gp.u, u[None]])  # what distances are needed from
-        self.tangent = gp.whiten(gp.gradient_cross(u))
-        self.cov = gp.prior_gradient_cov(len(u)) - self.tangent.transpose(-1, -2) @ self.tangent
+        self._tangent = gp.whiten(gp.gradient_cross(u))
+        self._rows = self._tangent[:, :0]  # of the points that came later
+        self.cov = gp.prior_gradient_cov(len(u)) - self._tangent.mT @ self._tangent
+
+    @property
+    def tangent(self) -> Tensor:
+        """``L^-1 dk(U, u)``: ``B x n x d``."""
+        return torch.cat([self._tangent, self._rows], -2) if self._rows.shape[-2] else self._tangent
 
     @property
     def trace(self) -> Tensor:
@@ -70,7 +76,7 @@ class GradientInformation:
         hyper = self.gp.hyper
         phi, phi1, _ = PROFILES[hyper.kernel](squared_distance(self.places, z, hyper.lengthscale))
         white = self.gp.whiten(self._cross(phi[:, :-1]))
-        v = self._prior_slope(z, phi1[:, -1:]) - self.tangent.transpose(-1, -2) @ white
+        v = self._prior_slope(z, phi1[:, -1:]) - self._explained(white)
         var = (hyper.outputscale[:, None] - white.square().sum(-2)).clamp_min(0.0)
         return v, var + hyper.noise_var[:, None], white
 
@@ -90,8 +96,8 @@ class GradientInformation:
         grown.gp = self.gp.bordered(z[None], white[..., None], deviation[..., None], noise)
         grown.places = torch.cat([grown.gp.u, self.u[None]])
         row = (v / deviation)[:, None, :]
-        grown.tangent = torch.cat([self.tangent, row], -2)
-        grown.cov = self.cov - row.transpose(-1, -2) @ row
+        grown._tangent, grown._rows = self._tangent, torch.cat([self._rows, row], -2)
+        grown.cov = self.cov - row.mT @ row
         return grown
 
     def joint(self, z: Tensor) -> Tensor:
@@ -145,7 +151,7 @@ class GradientInformation:
         phi, phi1_data, _ = profile(squared_distance(self.gp.u, points, hyper.lengthscale))
         _, phi1_here, phi2_here = profile(squared_distance(self.u[None], points, hyper.lengthscale))
         white = self.gp.whiten(self._cross(phi))
-        v = self._prior_slope(points, phi1_here) - self.tangent.transpose(-1, -2) @ white
+        v = self._prior_slope(points, phi1_here) - self._explained(white)
         v = v.view(batch, dim, starts, size).permute(0, 2, 3, 1)
 
         pair, phi1_pair, _ = profile(squared_distance(z, z, hyper.lengthscale).transpose(0, 1))
@@ -156,6 +162,12 @@ class GradientInformation:
         reduction = (response * v).sum((-2, -1)).T
         here, here2 = phi1_here.squeeze(-2), phi2_here.squeeze(-2)
         return _Batches(reduction, response, white, phi1_data, here, here2, phi1_pair)
+
+    def _explained(self, white: Tensor) -> Tensor:
+        """``T^T L^-1 k(U, z)`` with T the tangent, ``B x d x p``; T is not put together for it."""
+        n = self._tangent.shape[-2]
+        explained = self._tangent.mT @ white[:, :n]
+        return torch.baddbmm(explained, self._rows.mT, white[:, n:]) if white.shape[-2] > n else explained
 
     def _cross(self, phi: Tensor) -> Tensor:
         """Prior covariance between data and points, zero where an outcome is missing: ``B x n x p``."""

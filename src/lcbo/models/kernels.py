@@ -73,8 +73,8 @@ def squared_distance(u: Tensor, z: Tensor, lengthscale: Tensor) -> Tensor:
 
 def plain_squared_distance(u: Tensor, z: Tensor) -> Tensor:
     """Squared distances through one product; in the unit cube cancellation stays at rounding."""
-    r2 = u.square().sum(-1).unsqueeze(-1) + z.square().sum(-1).unsqueeze(-2) - 2.0 * u @ z.transpose(-1, -2)
-    return r2.clamp_min_(0.0)
+    r2 = u.square().sum(-1).unsqueeze(-1) + z.square().sum(-1).unsqueeze(-2)
+    return r2.sub_(2.0 * u @ z.mT).clamp_min_(0.0)
 
 
 def followed_profile(u: Tensor, z: Tensor, lengthscale: Tensor, kernel: str) -> Tensor:

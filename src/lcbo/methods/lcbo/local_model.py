@@ -82,6 +82,7 @@ class LocalModel:
         self._lasting: list[int] = []  # of them those that stay in the window until the next fit
         self._told = 0
         self._answer: tuple[int, View | None] | None = None
+        self._recommended: tuple[View, Array] | None = None  # for which answer, and what
         self._left: View | None = None  # of the best basin, once another was begun
 
     def tell(self, u: Array, y: Array) -> None:
@@ -169,10 +170,11 @@ class LocalModel:
         view = self.answer
         if view is None:
             return None
-        u = self._archive.u[view.ids]
-        best = to_array(view.model.gp.u[recommended(view.model, self._terms)])
-        found: Array = u[int((view.frame.local(u) == best).all(1).argmax())].copy()
-        return found
+        if self._recommended is None or self._recommended[0] is not view:
+            u = self._archive.u[view.ids]
+            best = to_array(view.model.gp.u[recommended(view.model, self._terms)])
+            self._recommended = view, u[int((view.frame.local(u) == best).all(1).argmax())]
+        return self._recommended[1].copy()
 
     def belief(self, u: Array) -> Belief | None:
         """Return what the answer's model believes at a point of the unit cube, or ``None`` without one."""

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from lcbo.linalg import cholesky
 from lcbo.models.border import to_tensor
+from lcbo.models.factored import joined, portions
 from lcbo.models.gp import BatchedGP, LeftOut
 
 LEAST_LEFT = 1e-14  # of an observation's weight; what is less is rounding, where no other tells the trend
@@ -138,7 +139,19 @@ class PlanedGP:
         self._plane = torch.cholesky_solve(columns.mT @ gp.alpha[..., None], self._factor)  # b
 
     def predict(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean, ``B x p``, and covariance, ``B x p x p``, of the noise-free outputs at points."""
+        """Mean and variance of the noise-free outputs at many points, each ``B x p``."""
+        columns, means, variances = trend_columns(z, 1).mT, [], []
+        for part in self._parts(len(z)):
+            cross = part.gp.cross(z)
+            white = part.gp.whiten(cross)
+            left = columns - part._white.mT @ white
+            means.append(part.gp._mean(cross) + (left.mT @ part._plane).squeeze(-1))
+            doubt = torch.linalg.solve_triangular(part._factor, left, upper=False).square().sum(-2)
+            variances.append(part.gp.hyper.outputscale[:, None] - white.square().sum(-2) + doubt)
+        return joined(means), joined(variances).clamp_min(0.0)
+
+    def joint(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean, ``B x p``, and covariance, ``B x p x p``, of the noise-free outputs at few points."""
         left = trend_columns(z, 1).mT - self._white.mT @ self.gp.whiten(self.gp.cross(z))
         mean = self.gp.mean(z) + (left.mT @ self._plane).squeeze(-1)
         return mean, self.gp.covariance(z) + self._doubt(left)
@@ -150,6 +163,16 @@ class PlanedGP:
         left = torch.diag(u.new_ones(d + 1))[:, 1:] - self._white.mT @ tangent
         mean = (slope.mT @ self.gp.alpha[..., None] + left.mT @ self._plane).squeeze(-1)
         return mean, self.gp.prior_gradient_cov(d) - tangent.mT @ tangent + self._doubt(left)
+
+    def _parts(self, width: int) -> list[PlanedGP]:
+        """As those of a process: portions of the outputs."""
+        found = []
+        for rows in portions(len(self._plane), len(self.gp.u) * width):
+            part = copy(self)
+            part.gp = self.gp.outputs(rows)
+            part._white, part._factor, part._plane = self._white[rows], self._factor[rows], self._plane[rows]
+            found.append(part)
+        return found
 
     def leave_one_out(self) -> LeftOut:
         """Every observation as predicted from all others, whose plane it has no part in either."""
