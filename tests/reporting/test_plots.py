@@ -48,12 +48,13 @@ def test_legend_hides_no_point(tmp_path):
 
 def test_sensitivities_picture_names_outcomes_variables_and_costs(tmp_path):
     result = lcbo.minimize(
-        lambda x: {"cost $": float(x[0] + 2 * x[1]), "room": float(1.0 - x[0] - x[1])},
+        lambda x: {"cost $": float(x[0] + 2 * x[1]), "room": float(1.5 - x[0] - x[1])},
         {"a": (0, 1), "b_$": (0, 2), "fixed": (1, 1)},
         ["room <= 0"],
         objective="cost $",
         budget=30,
         deterministic=True,
+        rng=0,
         progress=False,
     )
     figure = lcbo.plot_sensitivities(result, tmp_path / "slopes.png")
