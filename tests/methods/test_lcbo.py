@@ -88,7 +88,7 @@ def test_a_noise_free_run_explores_with_one_point() -> None:
 
 
 def test_a_noisy_run_has_a_longer_window_and_in_few_variables_no_more_probes() -> None:
-    method = make()
+    method = make(scout=0)
     batches = run(method, 6, noisy(0.1))
     assert roles(batches[1]) == ["iterate"] * 5 + ["explore"]
     assert roles(batches[2]) == ["iterate", "explore"]
@@ -110,7 +110,7 @@ def test_probes_cost_at_most_a_25th_of_the_budget(budget: int | None, probes: in
 
 
 def test_a_chosen_kernel_and_batch_are_kept() -> None:
-    method = make(kernel="matern52", explore=2)
+    method = make(kernel="matern52", explore=2, scout=0)
     batches = run(method, 4, noisy(0.2))
     assert fitted_kernel(method) == "matern52"
     assert roles(batches[3]) == ["iterate", "explore", "explore"]

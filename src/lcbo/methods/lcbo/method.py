@@ -19,6 +19,7 @@ from lcbo.methods.lcbo.integers import Integers
 from lcbo.methods.lcbo.local_model import LocalModel
 from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.lcbo.regime import BatchSizes, NoiseRegime, is_lost, retreat
+from lcbo.methods.lcbo.scout import Scout
 from lcbo.methods.lcbo.window import Window
 from lcbo.methods.protocol import Array, Belief, Call, Forecast, Proposal, Setup
 from lcbo.models.repeats import Repeats
@@ -60,6 +61,7 @@ class Lcbo(QueuedMethod):
         explorer = make_explorer(options.explorer, options.explorer_options)
         self.explore = Exploration(explorer, self.model, self.step, self.archive, setup, options)
         self.integers = None if setup.grid is None else Integers(setup.grid, self.model, self.archive)
+        self.scout = Scout(setup, self.archive, options.scout)
         self._kept: dict[str, NoiseRegime | LocalModel | Step] = {
             "regime": self.regime,
             "model": self.model,
@@ -76,6 +78,10 @@ class Lcbo(QueuedMethod):
             self._queue = []  # nothing is to be learned around a point that cannot be evaluated
         if not self._queue and self._may_step(eager=n is not None):
             self._iterate()
+        if self.scout.active:
+            proposals = self.scout.ask(n, most, self.iteration)
+            self._open_ids += [proposal.id for proposal in proposals]
+            return proposals
         alone = wary and n is None and bool(self._queue) and self._queue[0][1] == "iterate"
         points, further = self._take(1 if alone else n, most)
         if further:
@@ -98,10 +104,21 @@ class Lcbo(QueuedMethod):
         self.regime.decide(self.archive.y[recent], self.model.repeats)
         reach = self.step.info(max(self.iteration, 1))["step"]
         self.model.build(recent, self.iteration, reach)
-        self.iterate = self._next_iterate()
+        if self.iteration == 1 and self.regime.noisy:
+            self.scout.begin()
+        self.iterate = self._scouted() if self.scout.active else self._next_iterate()
         self.iteration += 1
         self._open_ids = []
+        if self.iterate is None:
+            return
         self._queue = self._batch(self.iterate.u)
+
+    def _scouted(self) -> Iterate | None:
+        """Return where the scout ended; there is no iterate while it goes on."""
+        if self.scout.goes_on():
+            return None
+        found = self.scout.found()
+        return Iterate.start(self.setup.snapped(self.archive.u[self.best()] if found is None else found))
 
     def _next_iterate(self) -> Iterate:
         """Return the best point told so far at first, then a step from the iterate, or the way back."""
@@ -256,6 +273,7 @@ class Lcbo(QueuedMethod):
             "batch": self._open_ids,
             "starts": self.basins.starts,
             "iterate": None if self.iterate is None else self.iterate.state(),
+            "scout": self.scout.state(),
             **{name: part.state() for name, part in self._kept.items()},
         }
 
@@ -267,6 +285,7 @@ class Lcbo(QueuedMethod):
         self._open_ids = list(state["batch"])
         self.basins.starts = list(state.get("starts", [0]))  # run files of before know one descent
         self.iterate = None if state["iterate"] is None else Iterate.restored(state["iterate"])
+        self.scout.restore(state.get("scout"))  # run files of before know none
         for name, part in self._kept.items():
             part.restore(state[name])
 

@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
-from lcbo.checks import MOST_POINTS, above_zero, choice, integer, is_number, mapping, probability, truth
+from lcbo.checks import (
+    MOST_POINTS,
+    above_zero,
+    choice,
+    integer,
+    is_number,
+    mapping,
+    number,
+    probability,
+    truth,
+)
 from lcbo.errors import ArgumentError
 from lcbo.models.options import LearnedModelOptions
 from lcbo.steps.schedules import Power, Schedule, at
@@ -42,6 +52,8 @@ class LcboOptions(LearnedModelOptions):
         explorer: ``fast``, ``paper``, ``sequential``, or ``axes`` for batches of hundreds.
         explorer_options: settings of the explorer (starts, steps, rate, temperature, ...).
         inward: turn exploration points to the feasible side of the linearized inequalities.
+        scout: evaluations per variable of a global search before the first descent, where there is noise
+            and variables are few; 0: none.
         avoid_failures: keep steps and probes from where evaluations failed.
         restart: where nothing more is to be found, begin again elsewhere.
         condition_on_repeats: exploration knows that the iterate is evaluated in the same batch.
@@ -73,6 +85,7 @@ class LcboOptions(LearnedModelOptions):
     explorer: str = "fast"
     explorer_options: Mapping[str, Any] = field(default_factory=dict)
     inward: bool = True
+    scout: float = 2.0
     avoid_failures: bool = True
     restart: bool = True
     condition_on_repeats: bool = True
@@ -111,6 +124,7 @@ class LcboOptions(LearnedModelOptions):
             integer("options, window_limit", self.window_limit, 2)
         if self.delta is not None and not _is_auto(self.delta):
             above_zero("options, delta", self.delta)
+        number("options, scout", self.scout, least=0.0)
         mapping("options, explorer_options", self.explorer_options)
         choice("options, step", self.step, self.STEPS)
         _check_radius(self.radius)
@@ -125,6 +139,7 @@ def paper_preset(dim: int) -> dict[str, Any]:
         "noise_probes": 0,
         "adapt_frame": False,
         "inward": False,
+        "scout": 0.0,
         "avoid_failures": False,
         "restart": False,
         "window": 2.0,

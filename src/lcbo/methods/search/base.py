@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from lcbo.acquisition.maximize import MAXIMIZERS, AcquisitionFunction
+from lcbo.methods.base.archive import TOLD
 from lcbo.methods.base.builders import growing_builder
 from lcbo.methods.base.model_based import ModelBased
 from lcbo.methods.base.transforms import TRANSFORMS
@@ -35,7 +36,6 @@ class GlobalSearch(ModelBased):
         self._fit_every = options.fit_every
         self._maximizer = MAXIMIZERS[options.optimizer](**options.optimizer_options)
         self._fitted_at: int | None = None
-        self._told = 0
         self._inverse: tuple[BatchedGP, Inverse] | None = None
 
     @abstractmethod
@@ -60,10 +60,9 @@ class GlobalSearch(ModelBased):
             return proposals + [self._propose(u, "explore") for u in self._uniform(further)]
         return proposals + self._search(further)
 
-    def tell(self, id: int, y: Array | None) -> None:
-        """Report a proposal's outputs, NaN where an outcome will never come; ``None`` is a failure."""
-        super().tell(id, y)
-        self._told += y is not None
+    @property
+    def _told(self) -> int:
+        return int((self.archive.status == TOLD).sum())
 
     @property
     def _fitted(self) -> bool:
