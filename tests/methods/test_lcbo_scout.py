@@ -1,8 +1,9 @@
-"""The scout: a global search before the first descent where there is noise and variables are few."""
+"""The scout: a global search before the first descent and beside it, with noise and few variables."""
 
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,12 @@ import pytest
 
 from lcbo import ArgumentError
 from lcbo.methods import registry
+from lcbo.methods.base.archive import Archive
 from lcbo.methods.lcbo.method import Lcbo
-from lcbo.methods.lcbo.scout import FEW
+from lcbo.methods.lcbo.scout import FEW, MOST, MUCH, Scout
 from lcbo.methods.protocol import Call, Outcome, Setup
+from lcbo.models.repeats import Repeats
+from lcbo.scaling import Scaling
 from lcbo.terms import Term, Terms
 
 N_INIT = 8
@@ -57,16 +61,15 @@ def test_it_chooses_two_evaluations_per_variable_once_noise_is_seen() -> None:
 
 
 def test_the_descent_starts_where_the_scout_believes_the_best_point_to_be() -> None:
-    method, scouting = make(), False
-    while not scouting or method.scout.active:
+    method = make()
+    while True:
+        expected = method.scout.found() if method.scout.active else None
         batch = method.ask()
-        expected = method.scout.found() if scouting else None
-        scouting = scouting or method.scout.active
-        if method.scout.active or not scouting:
-            for proposal in batch:
-                method.tell(proposal.id, outputs(proposal.u, proposal.id))
+        if expected is not None and not method.scout.active:
+            break
+        for proposal in batch:
+            method.tell(proposal.id, outputs(proposal.u, proposal.id))
     assert batch[0].role == "iterate"
-    assert expected is not None
     np.testing.assert_array_equal(batch[0].u, expected)
     before = method.archive.u[: batch[0].id]
     assert any(np.array_equal(expected, u) for u in before), "what it believes best was evaluated"
@@ -92,8 +95,52 @@ def test_it_stays_at_home(facts: dict[str, Any], noise: float) -> None:
 def test_a_failure_ends_it() -> None:
     """A global model of what worked is drawn to where things fail, and a descent is not."""
     first = scouted(make())[0]
-    assert scouted(make(), fails=2) == [], "one before it"
+    method = make()
+    assert scouted(method, fails=2) == [], "one before it"
+    assert len(method.scout.beside(1, np.full((1, 3), 0.5))) == 0
     assert scouted(make(), fails=first + 1) == [first, first + 1], "one of its own"
+
+
+def test_with_much_noise_it_chooses_a_probe_of_every_batch_of_the_walk() -> None:
+    """The point is where its acquisition, given the iterate of the same batch, is largest."""
+    method = make()
+    scouted(method, noise=0.1)
+    for _ in range(4):
+        search = deepcopy(method.scout._search)
+        search.archive = deepcopy(method.archive)
+        batch = method.ask()
+        assert [proposal.role for proposal in batch] == ["iterate", "explore"]
+        expected = next(iter(search.points(1, batch[0].u[None])))
+        np.testing.assert_array_equal(batch[1].u, expected)
+        for proposal in batch:
+            method.tell(proposal.id, outputs(proposal.u, proposal.id, 0.1))
+
+
+@pytest.mark.parametrize(("noise", "batches"), [(0.0, 0), (MUCH / 3, 1), (MUCH / 2, 3), (2 * MUCH, 12)])
+def test_its_share_of_the_batches_follows_the_noise(noise: float, batches: int) -> None:
+    """Of twelve, where the noise is so large beside the scatter of all observations."""
+    archive, repeats = Archive(2, 2), Repeats((None, None))
+    rng = np.random.default_rng(0)
+    u = rng.random((200, 2))
+    y = np.column_stack([u[:, 0], np.ones(200)])
+    y /= Scaling.of(y).std
+    for point, value in zip(u, y, strict=True):
+        archive.settle(archive.add(point), value)
+    deviation = 1.01 * noise * np.array([1.0, 0.0]) / np.sqrt(2.0)
+    for value in (y[0] + deviation, y[0] - deviation):  # whose standard deviation is the noise
+        repeats.add(u[0], value)
+    setup = Setup(2, 2, LIMIT, (None, None), 400, N_INIT, np.zeros((0, 2)), 0)
+    scout = Scout(setup, archive, repeats, 2.0)
+    assert sum(len(scout.beside(k, u[:1])) for k in range(12)) == batches
+
+
+def test_a_large_run_walks_without_it() -> None:
+    """The model of everything would take ever longer."""
+    method = make(budget=2 * MOST)
+    scouted(method, noise=0.1)
+    for id in range(method.archive.size, MOST):
+        method.archive.settle(method.archive.add(np.full(3, 0.5)), outputs(np.full(3, 0.5), id))
+    assert len(method.scout.beside(1, np.full((1, 3), 0.5))) == 0
 
 
 def test_no_scout_is_the_walk_from_the_best_point_of_the_design() -> None:
@@ -105,11 +152,11 @@ def test_no_scout_is_the_walk_from_the_best_point_of_the_design() -> None:
     assert make(options={"scout": 1.0}).options.scout == 1.0
 
 
-def test_a_run_goes_on_bit_for_bit_while_it_scouts() -> None:
-    """Before every batch a method restored from state and calls takes over."""
+def test_a_run_goes_on_bit_for_bit() -> None:
+    """Before every batch, those of the walk too, a method restored from state and calls takes over."""
     method, calls, active = make(), list[Call](), 0
     plain = make()
-    while method.archive.size < 28:
+    while method.archive.size < 44:
         again = make()
         again.restore(json.loads(json.dumps(method.state())), calls)
         assert again.scout.active == method.scout.active

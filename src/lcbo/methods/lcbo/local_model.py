@@ -66,8 +66,9 @@ class LocalModel:
         self.repeats = repeats  # what the whole run knows about the noise
         self.now: Model | None = None  # of the iteration
         self.frame = Frame.whole(archive.u.shape[1])
-        self.uncertainty: float | None = None  # of the gradients at the latest step
+        self.uncertainty: float | None = None  # of the gradients, at the first step after the latest fit
         self._unknown: Array | None = None  # traces of their covariances, B
+        self._refitted = False  # the model of the iteration
         self._archive = archive
         self._window = window
         self._terms = terms
@@ -96,7 +97,7 @@ class LocalModel:
         Every so many iterations frame and hyperparameters are learned anew.
         """
         pause = self._window.fit_every
-        refit = iteration % pause == 0
+        refit = self._refitted = iteration % pause == 0
         if self._options.adapt_frame and self._options.fit == "lattice":
             changed = self._choose()
             if changed or refit or self._elsewhere:
@@ -259,11 +260,14 @@ class LocalModel:
         )
 
     def doubt(self, z: Array) -> None:
-        """Take note of how uncertain the gradients are at a point of the working cube.
+        """Take note of how uncertain the gradients are at a point of the working cube, after every fit.
 
         It is the worst output's ``sqrt(tr S / (|g|^2 + tr S))``, mean g and covariance S: 1 knows nothing.
+        It changes little between fits, and with many outputs it costs as much as a model.
         """
         assert self.now is not None
+        if not self._refitted and self._unknown is not None:
+            return
         x = to_tensor(self.frame.placed(z), self.now.gp.u)
         mean, trace = map(to_array, self.now.gp.gradient(x))
         unknown, known = trace.clip(0.0), np.square(mean).sum(-1)
@@ -271,7 +275,7 @@ class LocalModel:
         self._unknown = trace
 
     def least_known(self, most: int | None, x: Tensor) -> BatchedGP:
-        """Return the model of at most so many outputs, those least known at the last step.
+        """Return the model of at most so many outputs, those least known when it was looked last.
 
         Before there was one, those least known at ``x``, a point of the frame.
         """

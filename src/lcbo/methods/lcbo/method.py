@@ -61,7 +61,7 @@ class Lcbo(QueuedMethod):
         explorer = make_explorer(options.explorer, options.explorer_options)
         self.explore = Exploration(explorer, self.model, self.step, self.archive, setup, options)
         self.integers = None if setup.grid is None else Integers(setup.grid, self.model, self.archive)
-        self.scout = Scout(setup, self.archive, options.scout)
+        self.scout = Scout(setup, self.archive, repeats, options.scout)
         self._kept: dict[str, NoiseRegime | LocalModel | Step] = {
             "regime": self.regime,
             "model": self.model,
@@ -198,8 +198,11 @@ class Lcbo(QueuedMethod):
         if b1 == 1 and b2 > 0 and self.setup.deterministic and self.archive.holds(u):
             b1 = 0
         repeats = [u] * b1
-        around = self.explore(u, self.iteration, b2, repeats if self.options.condition_on_repeats else [])
-        return [(v, "iterate") for v in repeats] + [(v, "explore") for v in around]
+        planned = repeats if self.options.condition_on_repeats else []
+        probes = list(self.scout.beside(self.iteration, u[None])) if b2 > 0 and self.regime.noisy else []
+        if len(probes) < b2:
+            probes += list(self.explore(u, self.iteration, b2 - len(probes), [*planned, *probes]))
+        return [(v, "iterate") for v in repeats] + [(v, "explore") for v in probes]
 
     def _further(self, count: int, planned: list[Array]) -> Array:
         """Return exploration points beyond the batch; uniform ones while the initial design is out."""
@@ -285,7 +288,7 @@ class Lcbo(QueuedMethod):
         self._open_ids = list(state["batch"])
         self.basins.starts = list(state.get("starts", [0]))  # run files of before know one descent
         self.iterate = None if state["iterate"] is None else Iterate.restored(state["iterate"])
-        self.scout.restore(state.get("scout"))  # run files of before know none
+        self.scout.restore(state.get("scout"))
         for name, part in self._kept.items():
             part.restore(state[name])
 

@@ -53,7 +53,7 @@ class LcboOptions(LearnedModelOptions):
         explorer_options: settings of the explorer (starts, steps, rate, temperature, ...).
         inward: turn exploration points to the feasible side of the linearized inequalities.
         scout: evaluations per variable of a global search before the first descent, where there is noise
-            and variables are few; 0: none.
+            and variables are few; it goes on beside the descent as noise asks for. 0: none at all.
         avoid_failures: keep steps and probes from where evaluations failed.
         restart: where nothing more is to be found, begin again elsewhere.
         condition_on_repeats: exploration knows that the iterate is evaluated in the same batch.

@@ -25,6 +25,12 @@ VARIABLES_PER_PROBE = 6.0  # so many variables ask for one of them
 CLEARLY_NOISY = 0.03  # noise over the scatter of the window, in standard deviations
 
 
+def noise_of(y: Array, repeats: Repeats) -> float:
+    """Return the noise of the noisiest output over its scatter in ``n x B`` observations, in deviations."""
+    scatter, dof = repeats.scatter(Scaling.of(y).std)
+    return math.sqrt(float(np.max(scatter / np.maximum(dof, 1.0), initial=0.0)))
+
+
 class NoiseRegime:
     """How noisy a run is, from 0 to 1, and what follows from it where the user did not choose.
 
@@ -67,9 +73,7 @@ class NoiseRegime:
 
         What is nearly quiet over the whole cube may be mostly noise over a small window.
         """
-        scatter, dof = repeats.scatter(Scaling.of(y).std)
-        noise = math.sqrt(float(np.max(scatter / np.maximum(dof, 1.0), initial=0.0)))
-        self.level = min(noise / CLEARLY_NOISY, 1.0)
+        self.level = min(noise_of(y, repeats) / CLEARLY_NOISY, 1.0)
 
     def state(self) -> dict[str, Any]:
         """Return the level, and whether there are kinks."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -95,8 +95,17 @@ class GlobalSearch(ModelBased):
 
     def _search(self, count: int) -> list[Proposal]:
         """Points where the acquisition is largest, each chosen with all earlier ones pending."""
+        return [self._propose(u, "explore") for u in self.points(count, self._pending())]
+
+    def points(self, count: int, pending: Array) -> Iterator[Array]:
+        """Yield points where the acquisition is largest, each chosen with all earlier ones pending.
+
+        Args:
+            count: how many; a point is to be proposed before the next one is asked for.
+            pending: ``p x d``, points whose outcomes are still to come.
+        """
         if count <= 0:
-            return []
+            return
         due = self._fitted_at is None or self.iteration - self._fitted_at >= self._patience()
         model, y, terms = self._model(refit=due)
         if due:
@@ -105,9 +114,8 @@ class GlobalSearch(ModelBased):
         best = float(model.scaling.apply(y)[feasible, 0].min()) if feasible.any() else None
         scaled = terms.scaled(model.scaling)
         near = self._near(model, scaled)
-        gp = self._builder.conditioned(model.gp, to_tensor(self._pending(), model.gp.u))
+        gp = self._builder.conditioned(model.gp, to_tensor(pending, model.gp.u))
         inverse = self._base_inverse()
-        proposals = []
         for left in range(count, 0, -1):
             self.iteration += 1
             rng = generator(self.setup.seed, "acquisition", self.archive.size)
@@ -115,10 +123,9 @@ class GlobalSearch(ModelBased):
             u = self._maximizer(acquisition, near[None], rng, self.setup.domain)
             if self.setup.grid is not None and self.setup.deterministic:
                 u = self._another(u)
-            proposals.append(self._propose(u, "explore"))
+            yield u
             if left > 1:
                 gp = self._builder.conditioned(gp, to_tensor(u[None], gp.u))
-        return proposals
 
     def _patience(self) -> int:
         """Iterations between the last fit and the next."""
