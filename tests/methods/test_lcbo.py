@@ -92,7 +92,23 @@ def test_a_noisy_run_has_a_longer_window_and_in_few_variables_no_more_probes() -
     batches = run(method, 6, noisy(0.1))
     assert roles(batches[1]) == ["iterate"] * 5 + ["explore"]
     assert roles(batches[2]) == ["iterate", "explore"]
-    assert (method.regime.level, method.window.size) == (1.0, 8 * DIM)
+    assert (method.regime.level, method.window.size) == (1.0, 12 * DIM)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_where_there_is_noise_a_plane_can_explain_all_scatter(noise: float) -> None:
+    """At uniform points of the frame, with slopes of its deviation."""
+    method = make(scout=0)
+    run(method, 13, noisy(noise) if noise else truth)
+    assert method.model.now is not None
+    plane = method.model.now.gp.hyper.plane
+    if not noise:
+        assert plane == 0.0
+        return
+    rng = np.random.default_rng(0)
+    u = rng.random((4000, DIM)) - 0.5
+    explained = (u @ (plane * rng.standard_normal((DIM, 4000)))).var()
+    assert explained == pytest.approx(1.0, rel=0.1)
 
 
 @pytest.mark.parametrize(("noise_var", "repeats", "level"), [(0.0, 0, 0.0), (0.01, 1, 1.0)])

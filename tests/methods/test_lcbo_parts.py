@@ -50,14 +50,14 @@ def test_window_size(per_variable: float | None, limit: int | None, size: int | 
     assert recent.tolist() == list(range(20))[-size if size else 0 :]
 
 
-@pytest.mark.parametrize(("level", "size"), [(0.0, 12), (0.5, 22), (1.0, 32)])
+@pytest.mark.parametrize(("level", "size"), [(0.0, 12), (0.5, 30), (1.0, 48)])
 def test_window_of_its_own_choice_grows_with_the_noise(level: float, size: int) -> None:
     assert window_of(4, "auto", None, level).size == size
     assert window_of(4, "auto", 13, level).size == min(size, 13)
     assert window_of(4, 2.0, None, level).size == 8, "a chosen one is kept"
 
 
-@pytest.mark.parametrize(("level", "limit", "pause"), [(0.0, None, 3), (1.0, None, 8), (1.0, 15, 4)])
+@pytest.mark.parametrize(("level", "limit", "pause"), [(0.0, None, 3), (1.0, None, 12), (1.0, 15, 4)])
 def test_hyperparameters_are_kept_as_much_longer_as_the_window_is(
     level: float, limit: int | None, pause: int
 ) -> None:
@@ -81,7 +81,7 @@ def test_noise_level_is_that_of_repeats_over_the_scatter_of_the_window(noise: fl
     mine, other = NoiseRegime(), NoiseRegime()
     mine.decide(told.y, repeats)
     assert mine.level == pytest.approx(level, abs=1e-12)
-    assert mine.window == pytest.approx(3.0 + 5.0 * level)
+    assert mine.window == pytest.approx(3.0 + 9.0 * level)
     other.restore(json.loads(json.dumps(mine.state())))
     assert other.level == mine.level
 

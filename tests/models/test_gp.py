@@ -18,7 +18,9 @@ DIM = 3
 KERNELS = {"rbf": gpytorch.kernels.RBFKernelGrad, "matern52": gpytorch.kernels.Matern52KernelGrad}
 
 
-def hyperparameters(kernel: str, ard: bool, outputs: int = 3, dim: int = DIM) -> Hyperparameters:
+def hyperparameters(
+    kernel: str, ard: bool, outputs: int = 3, dim: int = DIM, plane: float = 0.0
+) -> Hyperparameters:
     rng = np.random.default_rng(7)
     return Hyperparameters(
         torch.from_numpy(rng.uniform(0.3, 1.5, (outputs, dim if ard else 1))),
@@ -26,6 +28,7 @@ def hyperparameters(kernel: str, ard: bool, outputs: int = 3, dim: int = DIM) ->
         torch.from_numpy(rng.uniform(1e-3, 1e-1, outputs)),
         torch.from_numpy(rng.standard_normal(outputs)),
         kernel,
+        plane,
     )
 
 
@@ -40,7 +43,10 @@ def observations(replicates: bool) -> tuple[np.ndarray, np.ndarray]:
 def gpytorch_posterior(
     x: np.ndarray, y: np.ndarray, at: Tensor, hyper: Hyperparameters, output: int
 ) -> tuple[Tensor, Tensor]:
-    """Mean and covariance of (value, gradient) from the unmerged data and GPyTorch's joint kernel."""
+    """Mean and covariance of (value, gradient) from the unmerged data and GPyTorch's joint kernel.
+
+    A plane adds the covariance of ``(1, x)`` and its derivatives times independent coefficients.
+    """
     kernel = KERNELS[hyper.kernel](ard_num_dims=DIM if hyper.lengthscale.shape[-1] == DIM else None)
     kernel = kernel.double()
     kernel.lengthscale = hyper.lengthscale[output]
@@ -48,6 +54,10 @@ def gpytorch_posterior(
     n = len(x)
     with torch.no_grad():
         full = kernel(points).to_dense() * hyper.outputscale[output]
+    value = torch.cat([torch.ones(n + 1, 1, dtype=torch.float64), points], -1)[:, None]
+    slopes = torch.eye(DIM + 1, dtype=torch.float64)[1:].expand(n + 1, -1, -1)
+    features = torch.cat([value, slopes], 1).flatten(0, 1)
+    full = full + hyper.plane**2 * features @ features.T
     # GPyTorch interleaves (f, df/dx_1, ...) per point; observed are the values of the data.
     data = torch.arange(n) * (DIM + 1)
     target = torch.arange(n * (DIM + 1), (n + 1) * (DIM + 1))
@@ -62,9 +72,12 @@ def gpytorch_posterior(
 @pytest.mark.parametrize("kernel", ["rbf", "matern52"])
 @pytest.mark.parametrize("ard", [False, True])
 @pytest.mark.parametrize("replicates", [False, True])
-def test_posterior_equals_gpytorch_derivative_gp(kernel: str, ard: bool, replicates: bool) -> None:
+@pytest.mark.parametrize("plane", [0.0, 0.8])
+def test_posterior_equals_gpytorch_derivative_gp(
+    kernel: str, ard: bool, replicates: bool, plane: float
+) -> None:
     x, y = observations(replicates)
-    hyper = hyperparameters(kernel, ard)
+    hyper = hyperparameters(kernel, ard, plane=plane)
     at = torch.from_numpy(np.random.default_rng(0).random(DIM))
     gp = BatchedGP(merge(x, y), hyper)
     post, (gradient, trace) = gp.posterior(at), gp.gradient(at)
@@ -80,13 +93,16 @@ def test_posterior_equals_gpytorch_derivative_gp(kernel: str, ard: bool, replica
 
 
 @pytest.mark.parametrize("missing", [False, True])
-def test_portions_of_outputs_give_the_same_model(missing: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("plane", [0.0, 0.8])
+def test_portions_of_outputs_give_the_same_model(
+    missing: bool, plane: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """To the last bit: splitting many outputs is about memory alone."""
     x, y = observations(replicates=True)
     at = torch.from_numpy(np.random.default_rng(0).random(DIM))
     if missing:
         y[2, 1] = np.nan
-    whole = BatchedGP(merge(x, y), hyperparameters("matern52", ard=False))
+    whole = BatchedGP(merge(x, y), hyperparameters("matern52", ard=False, plane=plane))
     monkeypatch.setattr(factored, "PORTION", 2 * len(whole.u) ** 2)
     split = BatchedGP(merge(x, y), whole.hyper)
     assert torch.equal(split.factor, whole.factor)
@@ -99,9 +115,10 @@ def test_portions_of_outputs_give_the_same_model(missing: bool, monkeypatch: pyt
 
 @pytest.mark.parametrize("kernel", ["rbf", "matern52"])
 @pytest.mark.parametrize("ard", [False, True])
-def test_gradient_mean_equals_autograd_of_the_mean(kernel: str, ard: bool) -> None:
+@pytest.mark.parametrize("plane", [0.0, 0.8])
+def test_gradient_mean_equals_autograd_of_the_mean(kernel: str, ard: bool, plane: float) -> None:
     x, y = observations(replicates=True)
-    gp = BatchedGP(merge(x, y), hyperparameters(kernel, ard))
+    gp = BatchedGP(merge(x, y), hyperparameters(kernel, ard, plane=plane))
     at = torch.from_numpy(np.random.default_rng(1).random(DIM)).requires_grad_(True)
     mean, _ = gp.predict(at[None])
     for output in range(3):
@@ -113,11 +130,12 @@ def test_gradient_mean_equals_autograd_of_the_mean(kernel: str, ard: bool) -> No
 
 @pytest.mark.parametrize("kernel", ["rbf", "matern52"])
 @pytest.mark.parametrize("missing", [False, True])
-def test_tangent_is_the_posterior_and_the_slope_of_its_mean(kernel: str, missing: bool) -> None:
+@pytest.mark.parametrize("plane", [0.0, 0.8])
+def test_tangent_is_the_posterior_and_the_slope_of_its_mean(kernel: str, missing: bool, plane: float) -> None:
     x, y = observations(replicates=True)
     if missing:
         y[1, 0] = y[4, 1] = np.nan
-    gp = BatchedGP(merge(x, y), hyperparameters(kernel, False))
+    gp = BatchedGP(merge(x, y), hyperparameters(kernel, False, plane=plane))
     for at in (torch.from_numpy(np.random.default_rng(3).random(DIM)), torch.from_numpy(x[0])):
         mean, var, gradient = gp.tangent(at)
         post = gp.posterior(at)
@@ -130,11 +148,16 @@ def test_tangent_is_the_posterior_and_the_slope_of_its_mean(kernel: str, missing
             torch.testing.assert_close(gradient[:, i], numeric, rtol=1e-5, atol=1e-6)
 
 
-def test_predict_and_posterior_agree_on_values() -> None:
+@pytest.mark.parametrize("plane", [0.0, 0.8])
+def test_predictions_at_many_points_agree_with_the_posterior_at_each(plane: float) -> None:
     x, y = observations(replicates=False)
-    gp = BatchedGP(merge(x, y), hyperparameters("rbf", True))
+    gp = BatchedGP(merge(x, y), hyperparameters("rbf", True, plane=plane))
     at = torch.from_numpy(np.random.default_rng(2).random((4, DIM)))
     mean, var = gp.predict(at)
+    together, cov = gp.joint(at[None])
+    torch.testing.assert_close(together[0], mean)
+    torch.testing.assert_close(cov[0], gp.covariance(at), rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(cov[0].diagonal(dim1=-2, dim2=-1), var, rtol=1e-9, atol=1e-12)
     for i in range(4):
         post = gp.posterior(at[i])
         torch.testing.assert_close(post.mean, mean[:, i])
@@ -156,7 +179,7 @@ def test_gradient_covariance_is_positive_semidefinite(kernel: str, dim: int) -> 
 def test_missing_outcomes_leave_each_output_its_own_data() -> None:
     x, y = observations(replicates=True)
     y[1, 0] = y[2, 0] = y[4, 1] = y[9, 1] = np.nan
-    hyper = hyperparameters("rbf", False)
+    hyper = hyperparameters("rbf", False, plane=0.8)
     at = torch.from_numpy(np.random.default_rng(3).random(DIM))
     post = BatchedGP(merge(x, y), hyper).posterior(at)
     for output in range(3):
@@ -169,7 +192,7 @@ def test_missing_outcomes_leave_each_output_its_own_data() -> None:
 
 def test_pending_points_condition_the_covariance_exactly_and_keep_the_mean() -> None:
     x, y = observations(replicates=False)
-    hyper = hyperparameters("matern52", True)
+    hyper = hyperparameters("matern52", True, plane=0.8)
     gp = BatchedGP(merge(x, y), hyper)
     pending = torch.from_numpy(np.random.default_rng(5).random((4, DIM)))
     at = torch.from_numpy(np.random.default_rng(6).random(DIM))

@@ -15,7 +15,7 @@ from lcbo.models.information import GradientInformation
 DIM = 4
 
 
-def model(kernel: str, ard: bool, missing: bool = False) -> tuple[BatchedGP, Tensor]:
+def model(kernel: str, ard: bool, missing: bool = False, plane: float = 0.0) -> tuple[BatchedGP, Tensor]:
     rng = np.random.default_rng(3)
     y = rng.standard_normal((9, 3))
     if missing:
@@ -26,6 +26,7 @@ def model(kernel: str, ard: bool, missing: bool = False) -> tuple[BatchedGP, Ten
         torch.tensor([1e-3, 1e-2, 0.1], dtype=torch.float64),
         torch.zeros(3, dtype=torch.float64),
         kernel,
+        plane,
     )
     return BatchedGP(merge(rng.random((9, DIM)), y), hyper), torch.from_numpy(rng.random(DIM))
 
@@ -38,8 +39,11 @@ def brute_force_trace(gp: BatchedGP, x: Tensor, z: Tensor) -> Tensor:
 @pytest.mark.parametrize("kernel", ["rbf", "matern52"])
 @pytest.mark.parametrize("ard", [False, True])
 @pytest.mark.parametrize("missing", [False, True])
-def test_joint_reduction_equals_the_rebuilt_model(kernel: str, ard: bool, missing: bool) -> None:
-    gp, x = model(kernel, ard, missing)
+@pytest.mark.parametrize("plane", [0.0, 0.8])
+def test_joint_reduction_equals_the_rebuilt_model(
+    kernel: str, ard: bool, missing: bool, plane: float
+) -> None:
+    gp, x = model(kernel, ard, missing, plane)
     information = GradientInformation(gp, x)
     z = torch.from_numpy(np.random.default_rng(1).random((2, 3, DIM)))
     reduction = information.joint(z)
@@ -51,8 +55,9 @@ def test_joint_reduction_equals_the_rebuilt_model(kernel: str, ard: bool, missin
 
 @pytest.mark.parametrize("kernel", ["rbf", "matern52"])
 @pytest.mark.parametrize("ard", [False, True])
-def test_single_and_extended_agree_with_joint(kernel: str, ard: bool) -> None:
-    gp, x = model(kernel, ard)
+@pytest.mark.parametrize("plane", [0.0, 0.8])
+def test_single_and_extended_agree_with_joint(kernel: str, ard: bool, plane: float) -> None:
+    gp, x = model(kernel, ard, plane=plane)
     information = GradientInformation(gp, x)
     z = torch.from_numpy(np.random.default_rng(2).random((2, DIM)))
     v, var, white = information.single(z)
@@ -75,9 +80,10 @@ def weighted_reduction(gp: BatchedGP, x: Tensor, z: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("ard", [False, True])
 @pytest.mark.parametrize("missing", [False, True])
-def test_gradient_matches_autograd(ard: bool, missing: bool) -> None:
+@pytest.mark.parametrize("plane", [0.0, 0.8])
+def test_gradient_matches_autograd(ard: bool, missing: bool, plane: float) -> None:
     # Matern-5/2 has a square root at distance 0 that autograd cannot pass; finite differences below.
-    gp, x = model("rbf", ard, missing)
+    gp, x = model("rbf", ard, missing, plane)
     z = torch.from_numpy(np.random.default_rng(5).random((2, 3, DIM)))
     _, gradient = GradientInformation(gp, x).joint_gradient(z, lambda r: WEIGHTS.expand_as(r))
     leaf = z.clone().requires_grad_(True)
@@ -88,8 +94,9 @@ def test_gradient_matches_autograd(ard: bool, missing: bool) -> None:
 @pytest.mark.parametrize("kernel", ["rbf", "matern52"])
 @pytest.mark.parametrize("ard", [False, True])
 @pytest.mark.parametrize("missing", [False, True])
-def test_gradient_matches_finite_differences(kernel: str, ard: bool, missing: bool) -> None:
-    gp, x = model(kernel, ard, missing)
+@pytest.mark.parametrize("plane", [0.0, 0.8])
+def test_gradient_matches_finite_differences(kernel: str, ard: bool, missing: bool, plane: float) -> None:
+    gp, x = model(kernel, ard, missing, plane)
     z = torch.from_numpy(np.random.default_rng(5).random((2, 3, DIM)))
     _, gradient = GradientInformation(gp, x).joint_gradient(z, lambda r: WEIGHTS.expand_as(r))
     expected = torch.empty_like(z)

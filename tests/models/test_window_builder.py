@@ -12,7 +12,7 @@ import torch
 from lcbo.errors import ModelError, NumericalRescueWarning
 from lcbo.models import builder as module
 from lcbo.models.builder import Model, WindowBuilder
-from lcbo.models.data import Data
+from lcbo.models.data import Data, merge
 from lcbo.models.fits.lattice import LatticeFit
 from lcbo.models.fits.map import MapFit
 from lcbo.models.gp import BatchedGP
@@ -80,6 +80,39 @@ def test_hard_windows_give_finite_models(window: str, fit: str, kernel: str) -> 
         assert bool(torch.isfinite(part).all())
     assert float(post.var) >= 0.0
     assert np.isfinite(post.mean.numpy() * model.scaling.std + model.scaling.mean).all()
+
+
+def test_a_plane_stands_beside_what_the_fit_finds_without_it() -> None:
+    """The slopes of a steep plane with noise are those of a regression, and the noise is found."""
+    rng = np.random.default_rng(5)
+    slopes = np.array([[5.0], [-3.0], [0.0], [1.0]])
+    u = rng.random((40, DIM))
+    y = u @ slopes + 0.3 * rng.standard_normal((40, 1))
+    built = window_builder(LatticeFit())
+    built.plane = 50.0
+    model = build(built, u, y)
+    assert (model.gp.hyper.plane, built.hyper.plane) == (50.0, 50.0)
+    regression = np.linalg.lstsq(np.column_stack([np.ones(40), u]), y, rcond=None)[0][1:, 0]
+    found = model.gp.posterior(torch.from_numpy(u.mean(0))).gradient[0].numpy() * model.scaling.std
+    np.testing.assert_allclose(found, regression, atol=0.2)
+    # The process that is left has nothing to explain: slopes of the size of these would be seen.
+    assert float(model.gp.hyper.noise_var[0]) * model.scaling.std[0] ** 2 == pytest.approx(0.09, rel=0.5)
+    few = window_builder(LatticeFit())
+    few.plane = 50.0
+    assert build(few, u[: 2 * DIM + 1], y[: 2 * DIM + 1]).gp.hyper.plane == 0.0
+    assert build(few, u[: 2 * DIM + 2], y[: 2 * DIM + 2]).gp.hyper.plane == 50.0
+
+
+def test_a_long_window_is_fitted_to_some_of_its_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are spread over all of it; the model has all."""
+    monkeypatch.setattr(module, "FITTED", 10)
+    u = np.random.default_rng(0).random((28, DIM))
+    model = build(window_builder(LatticeFit()), u, smooth(u))
+    assert len(model.gp.u) == 28
+    y = (smooth(u) - smooth(u).mean()) / smooth(u).std()
+    expected = LatticeFit()(merge(u[::3], y[::3]), "rbf", [0.0], None)
+    for name in ("lengthscale", "outputscale", "noise_var"):
+        torch.testing.assert_close(getattr(model.gp.hyper, name), getattr(expected, name))
 
 
 def test_near_duplicates_without_noise_are_rescued() -> None:

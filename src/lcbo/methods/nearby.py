@@ -20,8 +20,8 @@ from lcbo.methods.lcbo.frame import UNIFORM_SPREAD, Frame, Warp
 from lcbo.methods.protocol import Belief, Forecast
 from lcbo.models.border import CPU, to_array, to_tensor
 from lcbo.models.builder import WindowBuilder
-from lcbo.models.data import merge
-from lcbo.models.fits.trend import PlanedGP, trend_columns
+from lcbo.models.data import evenly, merge
+from lcbo.models.fits.trend import PlanedGP, tells_trend, trend_columns
 from lcbo.models.repeats import Repeats
 from lcbo.scaling import Scaling
 from lcbo.types import Array
@@ -44,7 +44,7 @@ def nearest(u: Array, points: Array, outputs: Array, times: int = 1) -> NDArray[
 
 def typical(count: int) -> NDArray[np.intp]:
     """Return which of so many evaluations, from near to far, tell what hyperparameters need."""
-    return np.unique(np.linspace(0, count - 1, min(TYPICAL, count)).round().astype(int))
+    return evenly(count, TYPICAL)
 
 
 class Nearby:
@@ -74,8 +74,7 @@ class Nearby:
         least = [
             max((v or 0.0) / s / s, LEAST_NOISE) for v, s in zip(noise_var, scaling.std.tolist(), strict=True)
         ]
-        few = 2 * (1 + len(u)) > int((data.count > 0.0).sum(1).min())
-        plane = None if few else trend_columns(data.u, 1)
+        plane = trend_columns(data.u, 1) if tells_trend(data) else None
         hyper = COARSE.posterior(data, KERNEL, least, None, plane).hyper
         builder = WindowBuilder(
             hyper, None, standardize=True, average_repeats=False, noise_var=tuple(noise_var)

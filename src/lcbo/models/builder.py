@@ -19,6 +19,7 @@ from lcbo.models.data import Data, merge, weights
 from lcbo.models.fits.lattice import LatticeFit
 from lcbo.models.fits.map import MapFit
 from lcbo.models.fits.newton import WARM_FIT
+from lcbo.models.fits.trend import tells_trend, trend_columns
 from lcbo.models.gp import BatchedGP
 from lcbo.models.grown import GrownGP
 from lcbo.models.hyperparameters import Hyperparameters
@@ -30,6 +31,7 @@ Ids = NDArray[np.intp]
 
 NOISE_FLOOR = 1e-6  # of outputscale and noise together, on the second rung of the ladder
 LARGE_NOISE = 1e-2  # on the last rung
+FITTED = 400  # points of a longer window, evenly over it, tell the lattice hyperparameters: more cost much
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,7 @@ class WindowBuilder(Builder):
 
     Attributes:
         kernel: of the fits to come.
+        plane: deviation of the slopes of a plane beside the processes of the fits to come; 0 for none.
     """
 
     def __init__(
@@ -139,6 +142,7 @@ class WindowBuilder(Builder):
         self.fit = fit
         self.average_repeats = average_repeats
         self.noise_var = noise_var
+        self.plane = 0.0
         self._fitted = False
         self._kept: tuple[Data, BatchedGP] | None = None  # the base of the last model and what it is made of
 
@@ -217,9 +221,12 @@ class WindowBuilder(Builder):
         if isinstance(self.fit, MapFit):
             return self.fit(data, self.hyper)
         scatter, dof = (to_tensor(a, data.u) for a in repeats.scatter(scaling.std))
-        data = replace(data, scatter=scatter, dof=dof)
+        data = replace(data.thinned(FITTED), scatter=scatter, dof=dof)
         least = [(v or 0.0) / s / s for v, s in zip(noise_var, scaling.std.tolist(), strict=True)]
-        return self.fit(data, self.kernel, least, self.hyper if self._fitted else None)
+        beside = self.plane > 0.0 and tells_trend(data)
+        columns = trend_columns(data.u, 1) if beside else None
+        hyper = self.fit(data, self.kernel, least, self.hyper if self._fitted else None, columns)
+        return replace(hyper, plane=self.plane if beside else 0.0)
 
 
 class GrowingBuilder(Builder):

@@ -42,8 +42,8 @@ class Data:
         return Data(self.u, self.y[rows], self.count[rows], self.scatter[rows], self.dof[rows])
 
     def thinned(self, count: int) -> Data:
-        """Return a number of the points alone, evenly chosen; what replicates say of the noise stays."""
-        kept = np.linspace(0, len(self.u) - 1, count).round().astype(int)
+        """Return so many of the points alone, evenly chosen; what replicates say of the noise stays."""
+        kept = evenly(len(self.u), count)
         return Data(self.u[kept], self.y[:, kept], self.count[:, kept], self.scatter, self.dof)
 
 
@@ -68,6 +68,11 @@ def weights(sem: Array, noise_var: tuple[float | None, ...]) -> tuple[Array, tup
             exact = np.maximum(variance[known], level / HEAVIEST)
             weight[known, row] = np.maximum(level / exact, 1.0 / HEAVIEST)
     return weight, tuple(unit)
+
+
+def evenly(count: int, most: int) -> NDArray[np.intp]:
+    """Return which of so many points to look at where that are too many: evenly from first to last."""
+    return np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(np.intp))
 
 
 def merge(u: Array, y: Array, device: torch.device = CPU, weight: Array | None = None) -> Data:

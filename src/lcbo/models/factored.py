@@ -24,9 +24,10 @@ BLOCK = 2**15  # of them, where many results of one are in use
 class FactoredGP:
     """What every posterior is computed from, given merged data and hyperparameters.
 
-    With ``K = k(U, U) + diag(noise_var / r)``, ``L = chol(K)`` and ``alpha = K^-1 (y - mean)``. A
-    missing outcome has its row and column of K replaced by the identity's, which removes the point
-    from that output exactly while keeping one batch.
+    With ``K = k(U, U) + diag(noise_var / r)``, ``L = chol(K)`` and ``alpha = K^-1 (y - mean)``. Beside a
+    plane, whose coefficients are normal with deviation w, k has ``w^2 (1 + u.z)`` more. A missing outcome
+    has its row and column of K replaced by the identity's, which removes the point from that output exactly
+    while keeping one batch.
 
     Attributes:
         u: ``n x d`` distinct points.
@@ -74,29 +75,34 @@ class FactoredGP:
             else:
                 scaled = r2[points, before] / part.lengthscale.square()[..., None]
             torch.mul(VALUES[part.kernel](scaled), scale, out=cov[:, points, before])
+            if part.plane:
+                cov[:, points, before] += part.planar(self.u[points], self.u[before])
         diagonal = cov.diagonal(dim1=-2, dim2=-1)
-        diagonal.copy_(part.outputscale[:, None] + self.noise[rows])
+        diagonal.copy_(part.prior_var(self.u) + self.noise[rows])
         if not self.complete:
             cov *= present[:, :, None] & present[:, None, :]
             diagonal[~present] = 1.0
 
-    def _kernel(self, z: Tensor) -> Tensor:
-        """Prior covariance between data and points, missing outcomes included: ``B x n x p``."""
-        phi = VALUES[self.hyper.kernel](squared_distance(self.u, z, self.hyper.lengthscale))
-        return self.hyper.outputscale[:, None, None] * phi
-
     def cross(self, z: Tensor) -> Tensor:
         """Prior covariance between data and points, zero where an outcome is missing: ``B x n x p``."""
-        cov = self._kernel(z)
+        phi = VALUES[self.hyper.kernel](squared_distance(self.u, z, self.hyper.lengthscale))
+        return self.shown(self.hyper.covariance(phi, self.u, z))
+
+    def shown(self, cov: Tensor) -> Tensor:
+        """Covariances with the data, ``B x n x p``, made zero where an outcome is missing."""
         return cov if self.complete else cov * self.present[:, :, None]
 
     def gradient_cross(self, u: Tensor) -> Tensor:
         """Prior covariance between the data and the gradient at ``u``: ``B x n x d``.
 
-        ``d k(u, U_i) / du = outputscale * phi1 * (U_i - u) / l^2``
+        ``d k(u, U_i) / du = outputscale * phi1 * (U_i - u) / l^2``, and ``w^2 U_i`` of a plane.
         """
         away = (self.u - u) / self.hyper.lengthscale[:, None, :].square()
-        return self.slope_weights(u)[..., None] * away
+        slope = self.slope_weights(u)[..., None] * away
+        if self.hyper.plane:
+            shown = self.u if self.complete else self.u * self.present[..., None]
+            slope += self.hyper.plane**2 * shown
+        return slope
 
     def slope_weights(self, u: Tensor) -> Tensor:
         """``outputscale * phi1`` between data and point, zero where an outcome is missing: ``B x n``."""
@@ -165,8 +171,8 @@ class FactoredGP:
             noise = torch.maximum(noise, floor[:, None])
         cross = self.cross(z)
         corner = squared_distance(z, z, self.hyper.lengthscale)
-        corner = self.hyper.outputscale[:, None, None] * VALUES[self.hyper.kernel](corner)
-        corner.diagonal(dim1=-2, dim2=-1).copy_(self.hyper.outputscale[:, None] + noise)
+        corner = self.hyper.covariance(VALUES[self.hyper.kernel](corner), z, z)
+        corner.diagonal(dim1=-2, dim2=-1).copy_(self.hyper.prior_var(z) + noise)
         complete = bool(present.all())
         if not complete:
             cross = cross * present[:, None, :]

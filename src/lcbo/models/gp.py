@@ -54,19 +54,26 @@ class BatchedGP(FactoredGP):
         """Mean gradient at one point, ``B x d``, and the trace of its covariance, ``B``.
 
         They are those of `posterior`, without the covariance, which costs most: with ``w`` the
-        `slope_weights` the trace is ``tr d2k(u, u) - sum_j |L^-1 (w (U - u)_j)|^2 / l_j^4``.
+        `slope_weights` the trace is ``tr d2k(u, u) - sum_j |L^-1 (w (U - u)_j)|^2 / l_j^4`` where there is
+        no plane.
         """
+        prior = self.hyper.prior_gradient_var.expand(-1, len(u)).sum(-1)
+        if self.hyper.plane:
+            slope = self.gradient_cross(u)
+            mean = (self.alpha[:, None, :] @ slope).squeeze(-2)
+            parts = portions(len(mean), slope[0].numel())
+            return mean, prior - joined([self.outputs(rows).squares(slope[rows]).sum(-1) for rows in parts])
         weight, away, lengths = self.slope_weights(u), self.u - u, self.hyper.lengthscale
         known = []
         for rows in portions(len(weight), away.numel()):
             known.append(self.outputs(rows).squares(weight[rows, :, None] * away))
         taken = (joined(known) / lengths.square().square()).sum(-1)
-        prior = self.hyper.prior_gradient_var.expand(-1, len(u)).sum(-1)
         return self._mean_gradient(weight, away), prior - taken
 
     def _mean_gradient(self, weight: Tensor, away: Tensor) -> Tensor:
         """Mean gradient, ``B x d``, at a point with so much away from it to the data: ``n x d``."""
-        return (self.alpha * weight) @ away / self.hyper.lengthscale.square()
+        slope = (self.alpha * weight) @ away / self.hyper.lengthscale.square()
+        return slope + self.hyper.plane**2 * self.alpha @ self.u if self.hyper.plane else slope
 
     def mean(self, z: Tensor) -> Tensor:
         """Posterior mean at many points, ``B x p``: without the triangular solves of the variance."""
@@ -79,7 +86,7 @@ class BatchedGP(FactoredGP):
             cross = part.cross(z)
             means.append(part._mean(cross))
             known.append(part.squares(cross))
-        return joined(means), (self.hyper.outputscale[:, None] - joined(known)).clamp_min(0.0)
+        return joined(means), (self.hyper.prior_var(z) - joined(known)).clamp_min(0.0)
 
     def covariance(self, z: Tensor, nugget: float | None = None) -> Tensor:
         """Joint posterior covariance of the noise-free outputs at many points: ``B x p x p``.
@@ -92,7 +99,7 @@ class BatchedGP(FactoredGP):
         if nugget is not None:
             phi.diagonal(dim1=-2, dim2=-1).fill_(1.0 + nugget)
         white = self.whiten(self.cross(z))
-        return self.hyper.outputscale[:, None, None] * phi - white.mT @ white
+        return self.hyper.covariance(phi, z, z) - white.mT @ white
 
     def joint(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """Mean, ``... x B x q``, and covariance, ``... x B x q x q``, at sets of points, ``... x q x d``.
@@ -102,9 +109,12 @@ class BatchedGP(FactoredGP):
         hyper = self.hyper
         scale = hyper.outputscale[:, None, None]
         cross = scale * followed_profile(self.u, z, hyper.lengthscale, hyper.kernel)
+        prior = scale * followed_profile(z, z, hyper.lengthscale, hyper.kernel)
+        if hyper.plane:
+            cross = cross + hyper.planar(self.u, z).unsqueeze(-3)
+            prior = prior + hyper.planar(z, z).unsqueeze(-3)
         if not self.complete:
             cross = cross * self.present[:, :, None]
-        prior = scale * followed_profile(z, z, hyper.lengthscale, hyper.kernel)
         white = self.whiten(cross)
         return self._mean(cross), prior - white.mT @ white
 
@@ -154,10 +164,10 @@ class BatchedGP(FactoredGP):
         value, tangent = white[:, :, 0], white[:, :, 1:]
         return Posterior(
             mean=self.hyper.mean + (self.alpha * cross.squeeze(-1)).sum(-1),
-            var=(self.hyper.outputscale - value.square().sum(-1)).clamp_min(0.0),
+            var=(self.hyper.prior_var(u[None]).squeeze(-1) - value.square().sum(-1)).clamp_min(0.0),
             gradient=(self.alpha[:, None, :] @ slope).squeeze(-2),
             gradient_cov=self.prior_gradient_cov(len(u)) - tangent.transpose(-1, -2) @ tangent,
-            value_gradient_cov=-(value[:, None, :] @ tangent).squeeze(-2),
+            value_gradient_cov=self.hyper.plane**2 * u - (value[:, None, :] @ tangent).squeeze(-2),
         )
 
     def tangent(self, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -167,7 +177,8 @@ class BatchedGP(FactoredGP):
         """
         cross = self.cross(u[None])
         mean = self.hyper.mean + (self.alpha * cross.squeeze(-1)).sum(-1)
-        var = (self.hyper.outputscale - self.squares(cross).squeeze(-1)).clamp_min(0.0)
+        prior = self.hyper.prior_var(u[None]).squeeze(-1)
+        var = (prior - self.squares(cross).squeeze(-1)).clamp_min(0.0)
         return mean, var, self._mean_gradient(self.slope_weights(u), self.u - u)
 
     def mean_hessian(self, u: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ class Hyperparameters:
         noise_var: ``B``.
         mean: ``B`` constant prior means.
         kernel: ``rbf`` or ``matern52``.
+        plane: standard deviation of the coefficients of a plane beside the process; 0 is none.
     """
 
     lengthscale: Tensor
@@ -32,6 +33,7 @@ class Hyperparameters:
     noise_var: Tensor
     mean: Tensor
     kernel: str = "rbf"
+    plane: float = 0.0
 
     @staticmethod
     def start(n_outputs: int, kernel: str = "rbf", given: Mapping[str, Any] | None = None) -> Hyperparameters:
@@ -56,7 +58,7 @@ class Hyperparameters:
         """Return the hyperparameters that `stored` described."""
         names = ("lengthscale", "outputscale", "noise_var", "mean")
         tensors = {name: to_tensor(np.array(stored[name], np.float64), CPU) for name in names}
-        return Hyperparameters(**tensors, kernel=stored["kernel"])
+        return Hyperparameters(**tensors, kernel=stored["kernel"], plane=stored.get("plane", 0.0))
 
     def stored(self) -> dict[str, Any]:
         """Return the values as JSON numbers and lists."""
@@ -66,23 +68,18 @@ class Hyperparameters:
             "noise_var": self.noise_var.tolist(),
             "mean": self.mean.tolist(),
             "kernel": self.kernel,
+            **({"plane": self.plane} if self.plane else {}),
         }
 
     def outputs(self, rows: slice | NDArray[np.intp]) -> Hyperparameters:
         """Return the hyperparameters of some outputs alone."""
-        return Hyperparameters(
-            self.lengthscale[rows], self.outputscale[rows], self.noise_var[rows], self.mean[rows], self.kernel
-        )
+        names = ("lengthscale", "outputscale", "noise_var", "mean")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
     def to(self, device: torch.device) -> Hyperparameters:
         """Return the hyperparameters on a device; models are where their hyperparameters are."""
-        return Hyperparameters(
-            self.lengthscale.to(device),
-            self.outputscale.to(device),
-            self.noise_var.to(device),
-            self.mean.to(device),
-            self.kernel,
-        )
+        names = ("lengthscale", "outputscale", "noise_var", "mean")
+        return replace(self, **{name: getattr(self, name).to(device) for name in names})
 
     @property
     def device(self) -> torch.device:
@@ -92,4 +89,19 @@ class Hyperparameters:
     @property
     def prior_gradient_var(self) -> Tensor:
         """Prior variance of each gradient component: ``B x 1`` or ``B x d``."""
-        return CURVATURE[self.kernel] * self.outputscale[:, None] / self.lengthscale.square()
+        return CURVATURE[self.kernel] * self.outputscale[:, None] / self.lengthscale.square() + self.plane**2
+
+    def covariance(self, phi: Tensor, u: Tensor, z: Tensor) -> Tensor:
+        """Prior covariance of two point sets, ``B x n x p``, from the profile of their distances."""
+        cov = self.outputscale[:, None, None] * phi
+        return cov.add_(self.planar(u, z)) if self.plane else cov
+
+    def planar(self, u: Tensor, z: Tensor) -> Tensor:
+        """What the plane adds to the prior covariance of two point sets, ``n x p``."""
+        return self.plane**2 * (1.0 + u @ z.mT)
+
+    def prior_var(self, z: Tensor) -> Tensor:
+        """Prior variance of the noise-free outputs at points ``p x d``: ``B x 1`` or ``B x p``."""
+        if not self.plane:
+            return self.outputscale[:, None]
+        return self.outputscale[:, None] + self.plane**2 * (1.0 + z.square().sum(-1))

@@ -75,9 +75,9 @@ class GradientInformation:
         """
         hyper = self.gp.hyper
         phi, phi1, _ = PROFILES[hyper.kernel](squared_distance(self.places, z, hyper.lengthscale))
-        white = self.gp.whiten(self._cross(phi[:, :-1]))
+        white = self.gp.whiten(self.gp.shown(self.gp.hyper.covariance(phi[:, :-1], self.gp.u, z)))
         v = self._prior_slope(z, phi1[:, -1:]) - self._explained(white)
-        var = (hyper.outputscale[:, None] - white.square().sum(-2)).clamp_min(0.0)
+        var = (hyper.prior_var(z) - white.square().sum(-2)).clamp_min(0.0)
         return v, var + hyper.noise_var[:, None], white
 
     def extended(self, z: Tensor, v: Tensor, var: Tensor, white: Tensor) -> GradientInformation:
@@ -130,16 +130,19 @@ class GradientInformation:
 
         by_start = parts.white.view(batch, -1, starts, size).transpose(1, 2)
         spread = (by_start @ gram).transpose(1, 2).reshape_as(parts.white)
-        pull = self.gp.unwhiten(spread - self.tangent @ response.transpose(-1, -2)) * parts.phi1_data
-        if not self.gp.complete:
-            pull = pull * self.gp.present[:, :, None]
-        through_data = (pull.transpose(-1, -2) @ self.gp.u - pull.sum(-2)[..., None] * points) * inv2
+        pull = self.gp.unwhiten(spread - self.tangent @ response.transpose(-1, -2))
+        pull = self.gp.shown(pull)
+        near = pull * parts.phi1_data
+        through_data = (near.transpose(-1, -2) @ self.gp.u - near.sum(-2)[..., None] * points) * inv2
 
         push = gram * parts.phi1_pair
         through_pairs = (push.sum(-1, keepdim=True) * z - push @ z) * inv2[:, None]
 
         flat = 2.0 * scale * (through_slope + through_data)
         total = flat.view(batch, starts, size, dim) + 2.0 * scale[..., None] * through_pairs
+        if hyper.plane:
+            planar = (response + pull.mT @ self.gp.u).view(batch, starts, size, dim) - gram @ z
+            total += 2.0 * hyper.plane**2 * planar
         return parts.reduction, (weigh(parts.reduction).T[..., None, None] * total).sum(0)
 
     def _evaluate(self, z: Tensor) -> _Batches:
@@ -150,13 +153,15 @@ class GradientInformation:
         scale = hyper.outputscale[:, None, None]
         phi, phi1_data, _ = profile(squared_distance(self.gp.u, points, hyper.lengthscale))
         _, phi1_here, phi2_here = profile(squared_distance(self.u[None], points, hyper.lengthscale))
-        white = self.gp.whiten(self._cross(phi))
+        white = self.gp.whiten(self.gp.shown(hyper.covariance(phi, self.gp.u, points)))
         v = self._prior_slope(points, phi1_here) - self._explained(white)
         v = v.view(batch, dim, starts, size).permute(0, 2, 3, 1)
 
         pair, phi1_pair, _ = profile(squared_distance(z, z, hyper.lengthscale).transpose(0, 1))
         by_start = white.view(batch, -1, starts, size).transpose(1, 2)
         cov = scale[..., None] * pair - by_start.transpose(-1, -2) @ by_start
+        if hyper.plane:
+            cov += hyper.planar(z, z)
         cov.diagonal(dim1=-2, dim2=-1).add_(hyper.noise_var[:, None, None])
         response = torch.cholesky_solve(v, cholesky(cov))
         reduction = (response * v).sum((-2, -1)).T
@@ -169,13 +174,9 @@ class GradientInformation:
         explained = self._tangent.mT @ white[:, :n]
         return torch.baddbmm(explained, self._rows.mT, white[:, n:]) if white.shape[-2] > n else explained
 
-    def _cross(self, phi: Tensor) -> Tensor:
-        """Prior covariance between data and points, zero where an outcome is missing: ``B x n x p``."""
-        cross = self.gp.hyper.outputscale[:, None, None] * phi
-        return cross if self.gp.complete else cross * self.gp.present[:, :, None]
-
     def _prior_slope(self, z: Tensor, phi1: Tensor) -> Tensor:
         """Prior covariance between the gradient at x and values at ``z``: ``B x d x p``."""
         hyper = self.gp.hyper
         scaled = (z - self.u).T / hyper.lengthscale.square()[..., None]
-        return hyper.outputscale[:, None, None] * phi1 * scaled
+        slope = hyper.outputscale[:, None, None] * phi1 * scaled
+        return slope.add_(hyper.plane**2 * z.T) if hyper.plane else slope

@@ -31,7 +31,7 @@ from lcbo.methods.nearby import KERNEL, LEAST_NOISE, STEEPEST, nearest, typical
 from lcbo.models.border import CPU, to_array, to_tensor
 from lcbo.models.builder import WindowBuilder
 from lcbo.models.data import Data, merge
-from lcbo.models.fits.trend import Trend, beside_trend, trend_columns
+from lcbo.models.fits.trend import Trend, beside_trend, tells_trend, trend_columns
 from lcbo.models.gp import BatchedGP
 from lcbo.models.hyperparameters import Hyperparameters
 from lcbo.models.repeats import Repeats
@@ -165,9 +165,9 @@ def _views(
         frame = Frame.around(Warp.alike(power, len(u)), points)
         data = merge(frame.local(points[some]), scaling.apply(outputs[some]), CPU)
         data = replace(data, scatter=to_tensor(scatter, data.u), dof=to_tensor(dof, data.u))
-        at, known = to_tensor(frame.local(u), data.u), int((data.count > 0.0).sum(1).min())
+        at = to_tensor(frame.local(u), data.u)
         for order in (1, 2):
-            few = 2 * (1 + order * len(u)) > known
+            few = not tells_trend(data, order)
             if few and order == 2:
                 continue
             columns = None if few else trend_columns(data.u - at, order)

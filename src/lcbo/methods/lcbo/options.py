@@ -45,7 +45,7 @@ class LcboOptions(LearnedModelOptions):
         explore: exploration points per iteration, ``b2``; a number or a function of k, and never more than
             the budget. ``auto``: 1, with noise one for every six variables, up to 4.
         window: the model sees the ``window * d`` most recent points; ``None`` all; ``auto`` 3, with noise
-            up to 8, and at least 12 points.
+            up to 12, and at least 12 points.
         window_limit: and never more than this many.
         delta: half-width of the local exploration box; ``None`` the whole cube; ``auto`` the length of a
             step, and as far as the noise asks for.
@@ -80,7 +80,7 @@ class LcboOptions(LearnedModelOptions):
     noise_probes: int = 4
     explore: Schedule | str = "auto"
     window: float | str | None = "auto"
-    window_limit: int | None = 400
+    window_limit: int | None = 600
     delta: float | str | None = "auto"
     explorer: str = "fast"
     explorer_options: Mapping[str, Any] = field(default_factory=dict)

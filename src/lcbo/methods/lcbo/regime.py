@@ -20,6 +20,8 @@ from lcbo.types import Array
 
 PROBES_SHARE = 25  # noise probes cost at most a 25th of the budget
 QUIET_WINDOW = 3.0  # evaluations per variable where there is no noise
+NOISY_WINDOW = 12.0  # where noise is clear
+KINKED_WINDOW = 8.0  # where limits have kinks
 MOST_PROBES = 4.0  # before a step, where noise is clear
 VARIABLES_PER_PROBE = 6.0  # so many variables ask for one of them
 CLEARLY_NOISY = 0.03  # noise over the scatter of the window, in standard deviations
@@ -50,7 +52,9 @@ class NoiseRegime:
     @property
     def window(self) -> float:
         """Evaluations per variable in the window."""
-        return QUIET_WINDOW + 5.0 * (1.0 if self.rough else self.level)
+        if self.rough:
+            return KINKED_WINDOW
+        return QUIET_WINDOW + (NOISY_WINDOW - QUIET_WINDOW) * self.level
 
     @property
     def trust(self) -> float:

@@ -67,10 +67,15 @@ class LatticeFit:
     reach: int = 1  # lattice neighbors of the last estimate tried on each side in a local refit
 
     def __call__(
-        self, data: Data, kernel: str, least_noise: list[float], last: Hyperparameters | None
+        self,
+        data: Data,
+        kernel: str,
+        least_noise: list[float],
+        last: Hyperparameters | None,
+        trend: Tensor | None = None,
     ) -> Hyperparameters:
         """Posterior mean of the log hyperparameters of every output; see `posterior`."""
-        return self.posterior(data, kernel, least_noise, last).hyper
+        return self.posterior(data, kernel, least_noise, last, trend).hyper
 
     def posterior(
         self,

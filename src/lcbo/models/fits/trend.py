@@ -17,6 +17,7 @@ from torch import Tensor
 
 from lcbo.linalg import cholesky
 from lcbo.models.border import to_tensor
+from lcbo.models.data import Data
 from lcbo.models.factored import joined, portions
 from lcbo.models.gp import BatchedGP, LeftOut
 
@@ -27,6 +28,11 @@ SPREADS = np.geomspace(1e-3, 1.0, 7)  # by how much bends differ from each other
 def trend_columns(z: Tensor, order: int) -> Tensor:
     """Return what the coefficients are multiplied with at ``n x d`` points: ``n x (1 + order d)``."""
     return torch.cat([z.new_ones(len(z), 1), *(z.pow(power) for power in range(1, order + 1))], -1)
+
+
+def tells_trend(data: Data, order: int = 1) -> bool:
+    """Whether every output has twice as many points as its trend has coefficients."""
+    return 2 * (1 + order * data.u.shape[1]) <= int((data.count > 0.0).sum(1).min())
 
 
 @dataclass(frozen=True)
