@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from lcbo.problem.domain import Domain
 
 EVIDENCE_POINTS = 4, 200  # per variable, and at most: what warp and kernel are chosen on
+NOISY_EVIDENCE_POINTS = 12, 400  # noise must be averaged out here as well
 EARLY = 8  # evaluations per variable until which they are chosen twice as often
 
 
@@ -377,7 +378,8 @@ class LocalModel:
         pause = dim if self._told < EARLY * dim else 2 * dim
         if self._chosen_at and self._told < self._chosen_at + pause:
             return False
-        recent = self._archive.recent(min(EVIDENCE_POINTS[0] * dim, EVIDENCE_POINTS[1]), self._window.since)
+        each, most = NOISY_EVIDENCE_POINTS if self._window.regime.noisy else EVIDENCE_POINTS
+        recent = self._archive.recent(min(each * dim, most), self._window.since)
         before = self._choice
         self._choice = chosen(
             self._archive.u[recent],
