@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from lcbo.acquisition.explore import SequentialExplorer
 from lcbo.methods import registry
-from lcbo.methods.lcbo import exploration
+from lcbo.methods.lcbo import exploration, local_model
 from lcbo.methods.lcbo.method import Lcbo
 from lcbo.methods.protocol import Proposal, Setup
 from lcbo.models.data import merge
@@ -109,6 +109,22 @@ def test_where_there_is_noise_a_plane_can_explain_all_scatter(noise: float) -> N
     u = rng.random((4000, DIM)) - 0.5
     explained = (u @ (plane * rng.standard_normal((DIM, 4000)))).var()
     assert explained == pytest.approx(1.0, rel=0.1)
+
+
+@pytest.mark.parametrize(("noise", "most"), [(0.0, 4 * DIM), (0.1, 12 * DIM)])
+def test_noise_asks_for_more_evaluations_to_choose_coordinates_on(
+    noise: float, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    plain = local_model.chosen
+
+    def watched(u: np.ndarray, *args: Any, **settings: Any) -> Any:
+        seen.append(len(u))
+        return plain(u, *args, **settings)
+
+    monkeypatch.setattr(local_model, "chosen", watched)
+    run(make(scout=0), 40, noisy(noise) if noise else truth)
+    assert max(seen) == most
 
 
 @pytest.mark.parametrize(("noise_var", "repeats", "level"), [(0.0, 0, 0.0), (0.01, 1, 1.0)])
