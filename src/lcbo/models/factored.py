@@ -52,19 +52,24 @@ class FactoredGP:
         batch, n = self.present.shape
         isotropic = self.hyper.lengthscale.shape[-1] == 1
         r2 = plain_squared_distance(self.u, self.u) if isotropic else None
+        flat = self.hyper.planar(self.u, self.u) if self.hyper.plane else None
         factor = room((batch, n, n), self.u).mT  # in columns, as LAPACK returns them
         parts = portions(batch, n * n)
         scratch = self.u.new_empty(parts[0].stop, n, n)  # one for all: new memory costs as much as algebra
         for rows in parts:
             cov = scratch[: len(factor[rows])]
-            self._fill(cov, rows, r2)
+            self._fill(cov, rows, r2, flat)
             cholesky(cov, out=factor[rows])
         return factor
 
-    def _fill(self, cov: Tensor, rows: slice, r2: Tensor | None) -> None:
-        """Put the covariances of some outputs, from the distances if all outputs share them, into a tensor.
+    def _fill(self, cov: Tensor, rows: slice, r2: Tensor | None, flat: Tensor | None) -> None:
+        """Put the covariances of some outputs into a tensor, rows by rows, but for those above the diagonal.
 
-        Only what is not above the diagonal is computed, some rows at a time.
+        Args:
+            cov: ``b x n x n``, the tensor.
+            rows: the outputs.
+            r2: ``n x n``, squared distances of the points where all outputs share them.
+            flat: ``n x n``, what a plane adds.
         """
         part, present = self.hyper.outputs(rows), self.present[rows]
         (batch, n), scale = present.shape, part.outputscale[:, None, None]
@@ -75,8 +80,8 @@ class FactoredGP:
             else:
                 scaled = r2[points, before] / part.lengthscale.square()[..., None]
             torch.mul(VALUES[part.kernel](scaled), scale, out=cov[:, points, before])
-            if part.plane:
-                cov[:, points, before] += part.planar(self.u[points], self.u[before])
+            if flat is not None:
+                cov[:, points, before] += flat[points, before]
         diagonal = cov.diagonal(dim1=-2, dim2=-1)
         diagonal.copy_(part.prior_var(self.u) + self.noise[rows])
         if not self.complete:

@@ -264,7 +264,7 @@ def _shifted(phi: Tensor, data: Data, rows: Tensor, beside: Tensor | None) -> Sh
         known = count > 0.0
         phi, y, count = phi[:, known][:, :, known], y[:, known], count[known]
     root = count.sqrt()
-    cov, y = root[:, None] * phi * root, y * root
+    cov, y = (root[:, None] * phi).mul_(root), y * root
     if beside is not None:
         cov, y = beside.T @ cov @ beside, y @ beside
     return Shifted(to_array(cov), to_array(y))
