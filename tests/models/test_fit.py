@@ -189,20 +189,20 @@ def test_restarted_fit_keeps_the_better_climb_of_every_output(
 
 @pytest.mark.parametrize("noise", [1e-4, 0.1])
 def test_lattice_recovers_lengthscale_and_noise_of_its_own_draws(noise: float) -> None:
-    hyper = LatticeFit()(gp_draw(0.8, noise), "rbf", [0.0], None)
+    hyper = LatticeFit().posterior(gp_draw(0.8, noise), "rbf", [0.0], None).hyper
     assert 0.5 < float(hyper.lengthscale[0, 0]) < 1.4
     assert noise / 2.0 < float(hyper.noise_var[0]) < 2.0 * noise
 
 
 def test_local_refit_agrees_with_the_full_lattice() -> None:
     data = gp_draw(0.8, 0.01)
-    full = LatticeFit()(data, "rbf", [0.0], None)
-    local = LatticeFit()(data, "rbf", [0.0], full)
+    full = LatticeFit().posterior(data, "rbf", [0.0], None).hyper
+    local = LatticeFit().posterior(data, "rbf", [0.0], full).hyper
     assert float((local.lengthscale / full.lengthscale).log().abs()) < 0.1
 
 
 def test_known_noise_is_a_floor() -> None:
-    hyper = LatticeFit()(gp_draw(0.8, 1e-4), "rbf", [0.05], None)
+    hyper = LatticeFit().posterior(gp_draw(0.8, 1e-4), "rbf", [0.05], None).hyper
     assert float(hyper.noise_var[0]) >= 0.05 * (1.0 - 1e-9)
 
 
@@ -210,11 +210,11 @@ def test_repeats_tell_noise_from_roughness() -> None:
     """The same white values: read as noise without repeats, as a rough function when repeats agree."""
     rng = np.random.default_rng(3)
     data = merge(rng.random((40, 4)), rng.standard_normal((40, 1)))
-    blind = LatticeFit()(data, "rbf", [0.0], None)
+    blind = LatticeFit().posterior(data, "rbf", [0.0], None).hyper
     agreeing = Data(
         data.u, data.y, data.count, torch.zeros(1, dtype=torch.float64), torch.full((1,), 10.0).double()
     )
-    told = LatticeFit()(agreeing, "rbf", [0.0], None)
+    told = LatticeFit().posterior(agreeing, "rbf", [0.0], None).hyper
     assert float(told.noise_var[0]) < 0.1 * float(blind.noise_var[0])
 
 

@@ -110,7 +110,7 @@ def test_a_long_window_is_fitted_to_some_of_its_points(monkeypatch: pytest.Monke
     model = build(window_builder(LatticeFit()), u, smooth(u))
     assert len(model.gp.u) == 28
     y = (smooth(u) - smooth(u).mean()) / smooth(u).std()
-    expected = LatticeFit()(merge(u[::3], y[::3]), "rbf", [0.0], None)
+    expected = LatticeFit().posterior(merge(u[::3], y[::3]), "rbf", [0.0], None).hyper
     for name in ("lengthscale", "outputscale", "noise_var"):
         torch.testing.assert_close(getattr(model.gp.hyper, name), getattr(expected, name))
 

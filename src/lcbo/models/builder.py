@@ -225,7 +225,8 @@ class WindowBuilder(Builder):
         least = [(v or 0.0) / s / s for v, s in zip(noise_var, scaling.std.tolist(), strict=True)]
         beside = self.plane > 0.0 and tells_trend(data)
         columns = trend_columns(data.u, 1) if beside else None
-        hyper = self.fit(data, self.kernel, least, self.hyper if self._fitted else None, columns)
+        last = self.hyper if self._fitted else None
+        hyper = self.fit.posterior(data, self.kernel, least, last, columns).hyper
         return replace(hyper, plane=self.plane if beside else 0.0)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -124,8 +124,7 @@ class BatchedGP(FactoredGP):
         plain.complete = self.complete
         plain.u, plain.present, plain.noise = self.u.clone(), self.present.clone(), self.noise.clone()
         plain.factor, plain.alpha = self.factor.clone(), self.alpha.clone()
-        names = ("lengthscale", "outputscale", "noise_var", "mean")
-        plain.hyper = replace(self.hyper, **{name: getattr(self.hyper, name).clone() for name in names})
+        plain.hyper = self.hyper.each(torch.clone)
         return plain
 
     def observed(self, z: Tensor, y: Tensor) -> BatchedGP:

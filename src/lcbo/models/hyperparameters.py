@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,8 @@ from torch import Tensor
 
 from lcbo.models.border import CPU, to_tensor
 from lcbo.models.kernels import CURVATURE
+
+TENSORS = ("lengthscale", "outputscale", "noise_var", "mean")
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,7 @@ class Hyperparameters:
     @staticmethod
     def of(stored: Mapping[str, Any]) -> Hyperparameters:
         """Return the hyperparameters that `stored` described."""
-        names = ("lengthscale", "outputscale", "noise_var", "mean")
-        tensors = {name: to_tensor(np.array(stored[name], np.float64), CPU) for name in names}
+        tensors = {name: to_tensor(np.array(stored[name], np.float64), CPU) for name in TENSORS}
         return Hyperparameters(**tensors, kernel=stored["kernel"], plane=stored.get("plane", 0.0))
 
     def stored(self) -> dict[str, Any]:
@@ -73,13 +74,16 @@ class Hyperparameters:
 
     def outputs(self, rows: slice | NDArray[np.intp]) -> Hyperparameters:
         """Return the hyperparameters of some outputs alone."""
-        names = ("lengthscale", "outputscale", "noise_var", "mean")
-        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+        return self.each(lambda values: values[rows])
 
     def to(self, device: torch.device) -> Hyperparameters:
         """Return the hyperparameters on a device; models are where their hyperparameters are."""
-        names = ("lengthscale", "outputscale", "noise_var", "mean")
-        return replace(self, **{name: getattr(self, name).to(device) for name in names})
+        return self.each(lambda values: values.to(device))
+
+    def each(self, change: Callable[[Tensor], Tensor]) -> Hyperparameters:
+        """Return the hyperparameters with every tensor changed alike."""
+        changed: dict[str, Any] = {name: change(getattr(self, name)) for name in TENSORS}
+        return replace(self, **changed)
 
     @property
     def device(self) -> torch.device:

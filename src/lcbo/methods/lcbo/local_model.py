@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from lcbo.methods.base.recommend import believed, forecast, recommended, standar
 from lcbo.methods.lcbo.curvature import ModeledBends
 from lcbo.methods.lcbo.evidence import KERNELS, PLAIN, Choice, chosen
 from lcbo.methods.lcbo.failures import wall
-from lcbo.methods.lcbo.frame import UNIFORM_SPREAD, Frame
+from lcbo.methods.lcbo.frame import Frame
 from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.lcbo.window import Window
 from lcbo.methods.protocol import Belief, Forecast
@@ -111,21 +110,12 @@ class LocalModel:
             leaving = (pause - 1) * fresh if len(ids) == self._window.size else 0
             self._lasting = ids[leaving:].tolist()
         self.builder.kernel = self._choice.kernel
-        self.builder.plane = self._plane()
+        self.builder.plane = self._window.regime.plane(len(self.frame.center))
         if self._options.reset_between_fits:
             self.builder.reset()
         self.now = self._built(ids, refit)
         self._ids = ids.tolist()
         self._answer = None
-
-    def _plane(self) -> float:
-        """Deviation of the slopes of a plane beside the processes, where there is noise; 0 for none.
-
-        All variables' slopes together could explain the scatter of an outcome. Without a plane a process
-        that takes an outcome for noise pulls its slopes to zero.
-        """
-        dim = len(self.frame.center)
-        return 1.0 / (UNIFORM_SPREAD * math.sqrt(dim)) if self._window.regime.noisy else 0.0
 
     def leave(self) -> None:
         """Learn the next model without regard to the last: it will be of another place.

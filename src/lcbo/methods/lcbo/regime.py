@@ -10,6 +10,7 @@ import numpy as np
 
 from lcbo.checks import MOST_POINTS
 from lcbo.methods.base.archive import FAILED, Archive
+from lcbo.methods.lcbo.frame import UNIFORM_SPREAD
 from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.protocol import Setup
 from lcbo.models.repeats import Repeats
@@ -63,6 +64,14 @@ class NoiseRegime:
         From noisy values they are mostly the way a stationary model goes back to its mean.
         """
         return 0.0 if self.rough else 1.0 - self.level
+
+    def plane(self, dim: int) -> float:
+        """Deviation of the slopes of a plane beside the processes in so many variables; 0 for none.
+
+        All variables' slopes together could explain the scatter of an outcome. Without a plane a process
+        that takes an outcome for noise pulls its slopes to zero.
+        """
+        return 1.0 / (UNIFORM_SPREAD * math.sqrt(dim)) if self.noisy else 0.0
 
     def explore(self, dim: int) -> int:
         """Exploration points per iteration in so many variables.

@@ -66,17 +66,6 @@ class LatticeFit:
     least_ratio: int = -67  # of noise over outputscale: 2e-12, what Cholesky stands
     reach: int = 1  # lattice neighbors of the last estimate tried on each side in a local refit
 
-    def __call__(
-        self,
-        data: Data,
-        kernel: str,
-        least_noise: list[float],
-        last: Hyperparameters | None,
-        trend: Tensor | None = None,
-    ) -> Hyperparameters:
-        """Posterior mean of the log hyperparameters of every output; see `posterior`."""
-        return self.posterior(data, kernel, least_noise, last, trend).hyper
-
     def posterior(
         self,
         data: Data,
