@@ -390,6 +390,18 @@ def test_the_window_holds_the_most_recent_points() -> None:
     assert make(window=3.0, window_limit=7).window.size == 7
 
 
+@pytest.mark.parametrize("window", [30, 33, 36, 39])
+def test_what_a_factor_is_kept_of_stays_in_the_window_until_the_next_fit(window: int) -> None:
+    """Also while the window fills: else all of it would be factored anew in every iteration."""
+    method = make(window=window / DIM)
+    for _ in range(window):
+        tell(method, method.ask())
+        if method.model.now is not None:
+            state = method.model.state()
+            assert set(state["lasting"]) <= set(state["ids"])
+    assert len(state["ids"]) == window
+
+
 @pytest.mark.parametrize("sd", [0.0, 0.05])
 def test_recommend_picks_the_best_posterior_point(sd: float) -> None:
     """Against the beliefs at every evaluated point of the window, one by one."""

@@ -131,7 +131,7 @@ def model_in(frame: Frame, lengthscale: float, kernel: str = "matern52", spread:
     hyper = Hyperparameters(lengthscale * ones[:, None], 2.0 * ones, 1e-4 * ones, 0.0 * ones, kernel)
     builder = WindowBuilder(hyper, None, standardize=True, average_repeats=False, noise_var=(None, None))
     terms = Terms((Term(row=1, sign=1.0, threshold=0.2),))
-    window = Window(3, options, regime, SimpleNamespace(starts=[0]))
+    window = Window(3, 2, options, regime, SimpleNamespace(starts=[0]))
     model = LocalModel(archive, window, builder, Repeats((None, None)), terms, options)
     for u in 0.5 + spread * (np.random.default_rng(5).random((12, 3)) - 0.5):
         id = archive.add(u)

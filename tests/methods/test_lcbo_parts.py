@@ -32,12 +32,12 @@ def archive(outputs: list[float | None], u: np.ndarray | None = None) -> Archive
     return made
 
 
-def window_of(dim: int, per_variable: float | str | None, limit: int | None, level: float = 0.0) -> Window:
-    regime = NoiseRegime()
+def window_of(
+    dim: int, per_variable: float | str | None, limit: int | None, level: float = 0.0, n_outputs: int = 2
+) -> Window:
+    regime, options = NoiseRegime(), LcboOptions(window=per_variable, window_limit=limit)
     regime.level = level
-    return Window(
-        dim, LcboOptions(window=per_variable, window_limit=limit), regime, SimpleNamespace(starts=[0])
-    )
+    return Window(dim, n_outputs, options, regime, SimpleNamespace(starts=[0]))
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,20 @@ def test_window_of_its_own_choice_grows_with_the_noise(level: float, size: int) 
     assert window_of(4, "auto", None, level).size == size
     assert window_of(4, "auto", 13, level).size == min(size, 13)
     assert window_of(4, 2.0, None, level).size == 8, "a chosen one is kept"
+
+
+@pytest.mark.parametrize(("n_outputs", "size"), [(3, 1200), (30, 632), (120, 316), (480, 300)])
+def test_noise_makes_the_window_of_many_outputs_less_long(n_outputs: int, size: int) -> None:
+    """Their covariances have 12 million numbers, but for what the window has without noise."""
+    assert window_of(100, "auto", None, 1.0, n_outputs).size == size
+    assert window_of(100, "auto", None, 0.0, n_outputs).size == 300
+    assert window_of(100, 12.0, None, 1.0, n_outputs).size == 1200, "a chosen one is kept"
+
+
+def test_a_twelfth_of_a_window_with_noise_is_new_at_every_fit() -> None:
+    """Of 576 evaluations 48 are, at 3 per iteration; without noise the frame has to follow the steps."""
+    assert window_of(120, "auto", None, 0.2).fit_every == 16
+    assert window_of(120, "auto", None, 0.0).fit_every == 3
 
 
 @pytest.mark.parametrize(("level", "limit", "pause"), [(0.0, None, 3), (1.0, None, 12), (1.0, 15, 4)])

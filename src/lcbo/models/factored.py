@@ -252,9 +252,8 @@ class FactoredGP:
         return self._solve(residual).squeeze(-1)
 
     def _solve(self, rhs: Tensor) -> Tensor:
-        """``K^-1 rhs``."""
-        parts = portions(len(self.factor), self.factor.shape[-1] ** 2)
-        return joined([torch.cholesky_solve(rhs[rows], self.factor[rows]) for rows in parts])
+        """``K^-1 rhs``. For few columns torch's own solve takes ten times as long: it copies the factors."""
+        return self.unwhiten(self.whiten(rhs))
 
 
 def portions(batch: int, numbers: int, most: int = PORTION) -> list[slice]:

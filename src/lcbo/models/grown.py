@@ -58,9 +58,6 @@ class GrownGP(BatchedGP):
         below = torch.linalg.solve_triangular(self._corner.mT, rhs[:, n:], upper=True)
         return torch.cat([self._base.unwhiten(rhs[:, :n] - self._beside @ below), below], -2)
 
-    def _solve(self, rhs: Tensor) -> Tensor:
-        return self.unwhiten(self.whiten(rhs))
-
     def _pick(self, rows: slice | NDArray[np.intp]) -> None:
         self._base = self._base.outputs(rows)
         self._beside, self._corner = self._beside[rows], self._corner[rows]

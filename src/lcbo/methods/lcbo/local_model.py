@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
@@ -107,8 +108,8 @@ class LocalModel:
         self._elsewhere = False
         if self._options.fit == "lattice" and (refit or not self._lasting):
             fresh = len(np.setdiff1d(ids, self._ids))
-            leaving = (pause - 1) * fresh if len(ids) == self._window.size else 0
-            self._lasting = ids[leaving:].tolist()
+            leaving = len(ids) + (pause - 1) * fresh - (self._window.size or math.inf)
+            self._lasting = ids[int(max(leaving, 0)) :].tolist()
         self.builder.kernel = self._choice.kernel
         self.builder.plane = self._window.regime.plane(len(self.frame.center))
         if self._options.reset_between_fits:

@@ -50,7 +50,7 @@ class Lcbo(QueuedMethod):
         self.regime = NoiseRegime()
         self.sizes = BatchSizes(options, self.regime)
         self.basins = Basins(setup, self.archive)
-        self.window = Window(setup.dim, options, self.regime, self.basins)
+        self.window = Window(setup.dim, setup.n_outputs, options, self.regime, self.basins)
         kernel = PLAIN.kernel if options.kernel == "auto" else options.kernel
         builder = window_builder(setup, options, kernel, average_repeats=options.average_repeats)
         repeats = Repeats(setup.noise_var)

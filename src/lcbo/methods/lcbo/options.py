@@ -45,7 +45,7 @@ class LcboOptions(LearnedModelOptions):
         explore: exploration points per iteration, ``b2``; a number or a function of k, and never more than
             the budget. ``auto``: 1, with noise one for every six variables, up to 4.
         window: the model sees the ``window * d`` most recent points; ``None`` all; ``auto`` 3, with noise
-            up to 12, and at least 12 points.
+            up to 12, but fewer of dozens of outputs, and at least 12 points.
         window_limit: and never more than this many.
         delta: half-width of the local exploration box; ``None`` the whole cube; ``auto`` the length of a
             step, and as far as the noise asks for.

@@ -13,16 +13,21 @@ from lcbo.methods.lcbo.options import LcboOptions
 from lcbo.methods.lcbo.regime import QUIET_WINDOW, NoiseRegime
 
 LEAST_WINDOW = 12  # evaluations, for problems of few variables
+MOST_NUMBERS = 12e6  # of all outputs' covariances together, for which noise makes the window longer
+NEW_SHARE = 1 / 12  # of a window that must be new for another fit where there is noise
 
 
 class Window:
     """The ``window * d`` most recent evaluations of a basin, 2 to ``window_limit`` of them."""
 
-    def __init__(self, dim: int, options: LcboOptions, regime: NoiseRegime, basins: Basins) -> None:
+    def __init__(
+        self, dim: int, n_outputs: int, options: LcboOptions, regime: NoiseRegime, basins: Basins
+    ) -> None:
         self._dim = dim
         self._options = options
         self.regime = regime
         self._basins = basins
+        self._affordable = int(math.sqrt(MOST_NUMBERS / n_outputs))
 
     @property
     def since(self) -> int:
@@ -36,17 +41,30 @@ class Window:
         if window is None:
             return None
         if isinstance(window, str):
-            return self._limited(max(math.ceil(self.regime.window * self._dim), LEAST_WINDOW))
+            return max(min(self._of(self.regime.window), self._affordable), self._quiet)
         return self._limited(math.ceil(window * self._dim))
 
     @property
     def fit_every(self) -> int:
-        """Iterations between fits; a window that noise made longer takes as much longer to change."""
-        size = self.size
+        """Iterations between fits; a window that noise made longer takes as much longer to change.
+
+        Many variables make it so long that the few evaluations of some iterations are next to nothing of it.
+        """
+        size, regime = self.size, self.regime
         if size is None or not isinstance(self._options.window, str):
             return self._options.fit_every
-        quiet = self._limited(max(math.ceil(QUIET_WINDOW * self._dim), LEAST_WINDOW))
-        return round(self._options.fit_every * size / quiet)
+        longer = self._options.fit_every * size / self._quiet
+        if regime.noisy:
+            longer = max(longer, NEW_SHARE * size / (1 + regime.explore(self._dim)))
+        return round(longer)
+
+    @property
+    def _quiet(self) -> int:
+        """Its own choice where there is no noise."""
+        return self._of(QUIET_WINDOW)
+
+    def _of(self, per_variable: float) -> int:
+        return self._limited(max(math.ceil(per_variable * self._dim), LEAST_WINDOW))
 
     def _limited(self, size: int) -> int:
         limit = self._options.window_limit
