@@ -12,6 +12,7 @@ from lcbo.steps import elastic
 from lcbo.steps.elastic import ElasticSolution, elastic_step
 
 CLOSE = 1e-6  # of the objective, in units of the goal's slope and the radius
+ROUNDED = 2e-9  # of a violation, where rows differ in the tenth digit only
 
 
 @dataclass(frozen=True)
@@ -154,9 +155,10 @@ def test_no_step_is_better_in_few_dimensions(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(100, 4100, 100))
 def test_no_step_is_better_in_many_cases(start: int) -> None:
+    """In one of thousands dozens of rows are nearly the same: what rounding leaves costs their weight."""
     for seed in range(start, start + 100):
-        check(random_case(seed))
-        check(random_case(seed, dim=1 + seed % 7, terms=seed % 13))
+        for case in (random_case(seed), random_case(seed, dim=1 + seed % 7, terms=seed % 13)):
+            check(case, CLOSE + ROUNDED * np.max(case.weight, initial=0.0))
 
 
 def sqp(case: Case) -> np.ndarray:
