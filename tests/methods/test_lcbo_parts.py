@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,10 +66,30 @@ def test_noise_makes_the_window_of_many_outputs_less_long(n_outputs: int, size: 
     assert window_of(100, 12.0, None, 1.0, n_outputs).size == 1200, "a chosen one is kept"
 
 
-def test_a_twelfth_of_a_window_with_noise_is_new_at_every_fit() -> None:
-    """Of 576 evaluations 48 are, at 3 per iteration; without noise the frame has to follow the steps."""
-    assert window_of(120, "auto", None, 0.2).fit_every == 16
-    assert window_of(120, "auto", None, 0.0).fit_every == 3
+def test_kinks_need_their_window_however_many_outputs_there_are() -> None:
+    window = window_of(100, "auto", None, 0.0, 480)
+    window.regime.rough = True
+    assert window.size == 800
+
+
+@pytest.mark.parametrize(
+    ("level", "options", "pause"),
+    [
+        (0.2, {}, 16),  # 48 of 576 evaluations, at 3 per iteration
+        (0.2, {"explore": 5}, 8),
+        (0.2, {"fit_every": 6}, 32),
+        (0.05, {}, 9),  # half as many of 414, at 2
+        (1e-9, {}, 3),
+        (0.0, {}, 3),  # the frame has to follow the steps
+    ],
+)
+def test_a_twelfth_of_a_window_with_noise_is_new_at_every_fit(
+    level: float, options: dict[str, Any], pause: int
+) -> None:
+    regime = NoiseRegime()
+    regime.level = level
+    window = Window(120, 2, LcboOptions(window="auto", **options), regime, SimpleNamespace(starts=[0]))
+    assert window.fit_every == pause
 
 
 @pytest.mark.parametrize(("level", "limit", "pause"), [(0.0, None, 3), (1.0, None, 12), (1.0, 15, 4)])

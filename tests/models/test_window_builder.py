@@ -115,6 +115,17 @@ def test_a_long_window_is_fitted_to_some_of_its_points(monkeypatch: pytest.Monke
         torch.testing.assert_close(getattr(model.gp.hyper, name), getattr(expected, name))
 
 
+@pytest.mark.parametrize(("fitted", "plane"), [(2 * DIM + 1, 0.0), (2 * DIM + 2, 50.0)])
+def test_no_plane_is_told_by_too_few_of_the_points_of_a_long_window(
+    fitted: int, plane: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FITTED", fitted)
+    u = np.random.default_rng(0).random((28, DIM))
+    built = window_builder(LatticeFit())
+    built.plane = 50.0
+    assert build(built, u, smooth(u)).gp.hyper.plane == plane
+
+
 def test_near_duplicates_without_noise_are_rescued() -> None:
     u = np.random.default_rng(0).random((10, DIM))
     near = np.concatenate([u, u + 1e-12])

@@ -72,7 +72,7 @@ def weights(sem: Array, noise_var: tuple[float | None, ...]) -> tuple[Array, tup
 
 def evenly(count: int, most: int) -> NDArray[np.intp]:
     """Return which of so many points to look at where that are too many: evenly from first to last."""
-    return np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(np.intp))
+    return np.linspace(0, count - 1, min(most, count)).round().astype(np.intp)
 
 
 def merge(u: Array, y: Array, device: torch.device = CPU, weight: Array | None = None) -> Data:

@@ -58,16 +58,14 @@ class BatchedGP(FactoredGP):
         no plane.
         """
         prior = self.hyper.prior_gradient_var.expand(-1, len(u)).sum(-1)
-        if self.hyper.plane:
-            slope = self.gradient_cross(u)
-            mean = (self.alpha[:, None, :] @ slope).squeeze(-2)
-            parts = portions(len(mean), slope[0].numel())
-            return mean, prior - joined([self.outputs(rows).squares(slope[rows]).sum(-1) for rows in parts])
         weight, away, lengths = self.slope_weights(u), self.u - u, self.hyper.lengthscale
-        known = []
-        for rows in portions(len(weight), away.numel()):
-            known.append(self.outputs(rows).squares(weight[rows, :, None] * away))
-        taken = (joined(known) / lengths.square().square()).sum(-1)
+        if self.hyper.plane:
+            taken = joined([part.squares(part.gradient_cross(u)).sum(-1) for part in self._parts(len(u))])
+        else:
+            known = []
+            for rows in portions(len(weight), away.numel()):
+                known.append(self.outputs(rows).squares(weight[rows, :, None] * away))
+            taken = (joined(known) / lengths.square().square()).sum(-1)
         return self._mean_gradient(weight, away), prior - taken
 
     def _mean_gradient(self, weight: Tensor, away: Tensor) -> Tensor:

@@ -111,7 +111,9 @@ class LocalModel:
             leaving = len(ids) + (pause - 1) * fresh - (self._window.size or math.inf)
             self._lasting = ids[int(max(leaving, 0)) :].tolist()
         self.builder.kernel = self._choice.kernel
-        self.builder.plane = self._window.regime.plane(len(self.frame.center))
+        # Its deviation is meant for coordinates of the window's size.
+        adapts = self._options.adapt_frame
+        self.builder.plane = self._window.regime.plane(len(self.frame.center)) if adapts else 0.0
         if self._options.reset_between_fits:
             self.builder.reset()
         self.now = self._built(ids, refit)

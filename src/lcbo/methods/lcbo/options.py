@@ -33,7 +33,8 @@ class LcboOptions(LearnedModelOptions):
             shrink with its window; with ``fit="lattice"`` alone.
         fit: ``lattice``, ``map`` (the paper's priors), ``adam`` (50 steps towards that, authors' code) or
             ``fixed``.
-        fit_every: iterations between fits; more where noise makes an ``auto`` window longer.
+        fit_every: iterations between fits; more where noise makes an ``auto`` window longer, or so long that
+            little of it is new.
         standardize: z-score outputs over the window.
         reset_between_fits: iterations that learn no hyperparameters have those a fit starts from, and every
             fit starts there (authors' code).

@@ -14,7 +14,8 @@ from lcbo.methods.lcbo.regime import QUIET_WINDOW, NoiseRegime
 
 LEAST_WINDOW = 12  # evaluations, for problems of few variables
 MOST_NUMBERS = 12e6  # of all outputs' covariances together, for which noise makes the window longer
-NEW_SHARE = 1 / 12  # of a window that must be new for another fit where there is noise
+NEW_SHARE = 1 / 36  # of a window with noise that must be new for every iteration of `fit_every`
+LITTLE = 0.1  # level of the noise from which on that is so; below it as much less must be
 
 
 class Window:
@@ -41,7 +42,8 @@ class Window:
         if window is None:
             return None
         if isinstance(window, str):
-            return max(min(self._of(self.regime.window), self._affordable), self._quiet)
+            own = self._of(self.regime.window)
+            return own if self.regime.rough else max(min(own, self._affordable), self._quiet)
         return self._limited(math.ceil(window * self._dim))
 
     @property
@@ -50,13 +52,13 @@ class Window:
 
         Many variables make it so long that the few evaluations of some iterations are next to nothing of it.
         """
-        size, regime = self.size, self.regime
+        size, pause = self.size, self._options.fit_every
         if size is None or not isinstance(self._options.window, str):
-            return self._options.fit_every
-        longer = self._options.fit_every * size / self._quiet
-        if regime.noisy:
-            longer = max(longer, NEW_SHARE * size / (1 + regime.explore(self._dim)))
-        return round(longer)
+            return pause
+        explore = self._options.explore
+        batch = 1 + (explore if isinstance(explore, int) else self.regime.explore(self._dim))
+        renewed = min(self.regime.level / LITTLE, 1.0) * NEW_SHARE * size / batch
+        return round(pause * max(size / self._quiet, renewed))
 
     @property
     def _quiet(self) -> int:
