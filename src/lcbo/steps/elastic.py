@@ -28,6 +28,7 @@ from scipy.linalg import lapack
 from lcbo.types import Array
 
 ENOUGH = 1e-9  # the error of the objective that ends the search
+TOO_MUCH = 1e-6  # the error that is not rounding, but of rows that are nearly the same
 ROUNDS = 60  # of Newton's method; 7 to 20 are usual
 PATIENCE = 12  # rounds without progress after which rounding allows no more
 THIN = 1e-12  # of the radius: a coordinate with less room than this stays at zero
@@ -100,7 +101,7 @@ def elastic_step(
         norms[norms == 0.0] = 1.0
         # A breakdown shows as a number that is not finite, and the best round before it is used.
         with np.errstate(all="ignore"):
-            inner, pressure = _InteriorPoint(
+            problem = (
                 goal[free],
                 slopes / norms[:, None],
                 # A unit row changes by at most 1 in the ball: from farther away only its sign matters.
@@ -112,7 +113,13 @@ def elastic_step(
                 np.minimum(high[free], 2.0),
                 None if curvature is None else curvature[np.ix_(free, free)],
                 RIDGE if diagonal is None else RIDGE + diagonal[free],
-            ).solution()
+            )
+            few = curvature is None and len(offset) < len(free)
+            error, inner, pressure = _InteriorPoint(*problem, few).solution()
+            if few and not error < TOO_MUCH:
+                again = _InteriorPoint(*problem, few=False).solution()
+                if again[0] < error:
+                    _, inner, pressure = again
         multipliers = np.minimum(np.maximum(pressure / norms, least), most)
         step = np.zeros(len(goal))
         step[free] = inner
@@ -128,7 +135,8 @@ class _InteriorPoint:
     """The iteration for unit rows and a box with an inside; multipliers lie between ``least`` and ``most``.
 
     Slacks x and their multipliers z are in one vector each: those of the rows' t, those of the rows' p and
-    the ball's q, those of the lower and those of the upper bounds.
+    the ball's q, those of the lower and those of the upper bounds. Few rows, without a curvature, are solved
+    for after the coordinates are eliminated, which squares their condition.
     """
 
     def __init__(
@@ -142,9 +150,10 @@ class _InteriorPoint:
         high: Array,
         curvature: Array | None,
         ridge: Array | float,
+        few: bool,
     ) -> None:
         self.goal, self.offset, self.least = goal, offset, least
-        self.curvature, self.ridge = curvature, ridge
+        self.curvature, self.ridge, self.few = curvature, ridge, few
         self.d, self.n = d, n = len(goal), len(offset)
         self.t, self.p, self.box = slice(n), slice(n, 2 * n + 1), slice(2 * n + 1, None)
         # What a unit of each row's residual costs; leaving the ball moves all rows.
@@ -174,8 +183,8 @@ class _InteriorPoint:
         self.z = product / self.x
         self.y = np.append(self.least + z_p, self.z[2 * n])
 
-    def solution(self) -> tuple[Array, Array]:
-        """Return the step and the multipliers of the rows, within rounding of their bounds."""
+    def solution(self) -> tuple[float, Array, Array]:
+        """Return the error, the step and the multipliers of the rows, within rounding of their bounds."""
         n = self.n
         best, waited, found = math.inf, 0, (np.zeros(self.d), np.zeros(n))
         for _ in range(ROUNDS):
@@ -203,7 +212,7 @@ class _InteriorPoint:
             self.rows[n] = self.s
             # Inside the ball its slack is known; a smaller one would only stop the next rounds.
             self.x[2 * n] = max(self.x[2 * n], 0.5 * (1.0 - self.s @ self.s))
-        return found
+        return best, *found
 
     def _residuals(self) -> tuple[Array, Array]:
         """Return the slope of the Lagrangian and by how much each row misses its slacks."""
@@ -238,7 +247,8 @@ class _InteriorPoint:
         give = x[self.p] / z[self.p]
         give[:n] += x[:n] / z[:n]
         stiff = z[self.box] / x[self.box]
-        return _System(self.rows, give, self.ridge + self.y[n] + stiff[:d] + stiff[d:], self.curvature)
+        diagonal = self.ridge + self.y[n] + stiff[:d] + stiff[d:]
+        return _System(self.rows, give, diagonal, self.curvature, self.few)
 
 
 class _System:
@@ -248,8 +258,8 @@ class _System:
     refinement takes most of its effect out again.
     """
 
-    def __init__(self, rows: Array, give: Array, diagonal: Array, curvature: Array | None) -> None:
-        self.rows, self.give, self.diagonal, self.curvature = rows, give, diagonal, curvature
+    def __init__(self, rows: Array, give: Array, diagonal: Array, curvature: Array | None, few: bool) -> None:
+        self.rows, self.give, self.diagonal, self.curvature, self.few = rows, give, diagonal, curvature, few
         self.floors = iter(FLOORS)
         self.plain = self._factorized(next(self.floors))
 
@@ -271,8 +281,7 @@ class _System:
         return ds + more, dy + extra
 
     def _factorized(self, floor: float) -> Solve:
-        few = self.curvature is None and len(self.rows) <= len(self.diagonal)
-        return self._rows_left(floor) if few else self._whole(floor)
+        return self._rows_left(floor) if self.few else self._whole(floor)
 
     def _rows_left(self, floor: float) -> Solve:
         """Eliminate the coordinates, which costs little when the rows are few and H is diagonal."""
