@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lcbo.models.factored import FactoredGP, joined, portions
+from lcbo.models.factored import FactoredGP, joined
 from lcbo.models.kernels import PROFILES, VALUES, followed_profile, squared_distance
 
 
@@ -53,20 +53,12 @@ class BatchedGP(FactoredGP):
     def gradient(self, u: Tensor) -> tuple[Tensor, Tensor]:
         """Mean gradient at one point, ``B x d``, and the trace of its covariance, ``B``.
 
-        They are those of `posterior`, without the covariance, which costs most: with ``w`` the
-        `slope_weights` the trace is ``tr d2k(u, u) - sum_j |L^-1 (w (U - u)_j)|^2 / l_j^4`` where there is
-        no plane.
+        They are those of `posterior`, without the covariance, which costs most: the trace is
+        ``tr d2k(u, u) - sum_j |L^-1 dk(U, u) / du_j|^2``.
         """
         prior = self.hyper.prior_gradient_var.expand(-1, len(u)).sum(-1)
-        weight, away, lengths = self.slope_weights(u), self.u - u, self.hyper.lengthscale
-        if self.hyper.plane:
-            taken = joined([part.squares(part.gradient_cross(u)).sum(-1) for part in self._parts(len(u))])
-        else:
-            known = []
-            for rows in portions(len(weight), away.numel()):
-                known.append(self.outputs(rows).squares(weight[rows, :, None] * away))
-            taken = (joined(known) / lengths.square().square()).sum(-1)
-        return self._mean_gradient(weight, away), prior - taken
+        taken = joined([part.squares(part.gradient_cross(u)).sum(-1) for part in self._parts(len(u))])
+        return self._mean_gradient(self.slope_weights(u), self.u - u), prior - taken
 
     def _mean_gradient(self, weight: Tensor, away: Tensor) -> Tensor:
         """Mean gradient, ``B x d``, at a point with so much away from it to the data: ``n x d``."""
